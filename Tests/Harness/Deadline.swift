@@ -4,12 +4,12 @@ package import Foundation
 package struct Deadline: Sendable {
     private let end: ContinuousClock.Instant
 
-    /// A deadline the given number of seconds from now.
+    /// Returns a deadline the given number of seconds from now.
     package static func seconds(_ count: Double) -> Deadline {
         Deadline(end: .now.advanced(by: .milliseconds(Int(count * 1_000))))
     }
 
-    /// Whether the instant is over.
+    /// True once the deadline has passed.
     package var hasPassed: Bool { ContinuousClock.now >= end }
 
     /// Milliseconds until the deadline, rounded up; 0 once it has passed.
@@ -21,30 +21,30 @@ package struct Deadline: Sendable {
         return Int32(clamping: milliseconds)
     }
 
-    /// The deadline as a wall-clock date, for interfaces that know no other.
+    /// The deadline as a wall-clock date, for interfaces that accept no other.
     package var date: Date { Date(timeIntervalSinceNow: Double(millisecondsLeft) / 1_000) }
 
-    /// Waits until the deadline, for what shows itself by nothing happening.
+    /// Waits until the deadline, for results that show only by the absence of events.
     ///
     /// `TidyTests` lists where this is used.
     package func waitUntilPassed() {
         _ = waitUntil { false }
     }
 
-    /// Waits until the deadline, or until `condition` does not hold any more; whether it held.
+    /// Waits until the deadline or until `condition` fails, and returns whether it held.
     package func waitUntilPassed(holding condition: () throws -> Bool) rethrows -> Bool {
         try !waitUntil { try !condition() }
     }
 
-    /// Asks again and again until the answer is yes or time is up.
+    /// Polls until a condition holds or the time is up.
     ///
-    /// For states of the world that send no event: a process's memory, a log file's length.
+    /// For states without events: a process's memory, a log file's length.
     ///
     /// - Parameters:
-    ///   - milliseconds: The longest pause between two questions. It is reached by and by: what
-    ///     comes soon is seen soon, and what takes long costs few questions.
-    ///   - question: What is asked.
-    /// - Returns: Whether the answer was yes.
+    ///   - milliseconds: The longest pause between two polls. The pause grows up to it, so that an
+    ///     early change is seen early and a long wait costs few polls.
+    ///   - question: The condition.
+    /// - Returns: True if the condition held.
     package func waitUntil(
         every milliseconds: Double = 40, _ question: () throws -> Bool
     ) rethrows -> Bool {

@@ -1,17 +1,17 @@
 import Foundation
 import Synchronization
 
-/// A value under a lock whose every change wakes those who wait for it to become something.
+/// A value under a lock; every change wakes the threads that wait for a condition on it.
 final class Monitor<Value>: @unchecked Sendable {
     private let condition = NSCondition()
-    /// Touched only while `condition` is held.
+    /// Accessed only while `condition` is held.
     private var value: Value
 
     init(_ value: Value) {
         self.value = value
     }
 
-    /// Reads or changes the value and wakes all who wait.
+    /// Reads or changes the value and wakes all waiting threads.
     func update<Result>(_ change: (inout Value) throws -> Result) rethrows -> Result {
         condition.lock()
         defer {
@@ -21,14 +21,14 @@ final class Monitor<Value>: @unchecked Sendable {
         return try change(&value)
     }
 
-    /// Reads the value without waking anybody.
+    /// Reads the value without waking any thread.
     func read<Result>(_ question: (Value) throws -> Result) rethrows -> Result {
         condition.lock()
         defer { condition.unlock() }
         return try question(value)
     }
 
-    /// Waits until the value answers yes; false once the deadline passed without that.
+    /// Waits until `question` is true of the value, and returns false on timeout.
     func wait(until deadline: Deadline, for question: (Value) -> Bool) -> Bool {
         condition.lock()
         defer { condition.unlock() }
@@ -53,15 +53,15 @@ package final class LockedBox<Value: Sendable>: Sendable {
         set { mutex.withLock { $0 = newValue } }
     }
 
-    /// Changes the value in one step.
+    /// Changes the value atomically.
     package func change<Result>(_ change: (inout Value) -> Result) -> Result {
         mutex.withLock { value in change(&value) }
     }
 }
 
-/// A place in an origin's answer where the answer waits until the test lets it go on.
+/// A point in an origin's response at which it waits until the test opens the gate.
 ///
-/// Once open, a gate stays open: later answers pass it without stopping.
+/// Once open, a gate stays open: later responses pass it without waiting.
 package final class Gate: Sendable {
     private struct State {
         var isOpen = false
@@ -71,10 +71,10 @@ package final class Gate: Sendable {
 
     private let state = Monitor(State())
 
-    /// A closed gate.
+    /// Creates a closed gate.
     package init() {}
 
-    /// Lets everything that waits here go on, and all that comes later pass.
+    /// Releases all waiting responses and lets all later ones pass.
     package func open() {
         let sleepers = state.update { state in
             state.isOpen = true
@@ -84,15 +84,15 @@ package final class Gate: Sendable {
         for wake in sleepers { wake() }
     }
 
-    /// How many answers have come to this gate so far.
+    /// Number of responses that have reached this gate.
     package var arrivals: Int { state.read(\.arrivals) }
 
-    /// Waits until at least `count` answers have come here; false if the time was up first.
+    /// Waits until at least `count` responses have reached the gate, and returns false on timeout.
     package func waitForArrivals(_ count: Int = 1, seconds: Double = 30) -> Bool {
         state.wait(until: .seconds(seconds)) { $0.arrivals >= count }
     }
 
-    /// Registers an arrival and runs `wake` once when the gate opens; false if it is open already.
+    /// Registers an arrival and runs `wake` once when the gate opens; false if it is already open.
     func wait(_ wake: @escaping @Sendable () -> Void) -> Bool {
         state.update { state in
             state.arrivals += 1

@@ -1,19 +1,19 @@
 import Glibc
 
-/// A port of 127.0.0.1 that a program is told to listen on, held until that is released.
+/// A port of 127.0.0.1 for a program to listen on, reserved until release.
 ///
-/// It is bound with SO_REUSEADDR and never listens: the system gives it to nobody who asks for any
-/// port, while a listener that asks for it by number and has that option set too gets it, as often
-/// as it wishes (socket(7)). Who connects before is refused.
+/// It is bound with SO_REUSEADDR and never listens: the system does not assign it to sockets that
+/// bind port 0, while a listener that binds it by number with the same option succeeds, any number
+/// of times (socket(7)). Connections made before are refused.
 package final class ReservedPort: Sendable {
-    /// Its number.
+    /// The port number.
     package let number: Int
     private let descriptor: CInt
 
-    /// A free port.
+    /// Reserves a free port.
     ///
-    /// - Parameter space: Whose 127.0.0.1 it is; nil for that of this process.
-    /// - Throws: What the system says, for example that no port is free.
+    /// - Parameter space: The network namespace of the address; `nil` for that of this process.
+    /// - Throws: A system error, for example if no port is free.
     package init(in space: NetworkNamespace? = nil) throws {
         DescriptorLimit.raise()
         descriptor = try space?.perform(Socket.open) ?? Socket.open()
@@ -22,7 +22,7 @@ package final class ReservedPort: Sendable {
 
     deinit { _ = close(descriptor) }
 
-    /// A free port that is held as long as this process runs.
+    /// Reserves a free port as long as this process runs.
     package static func forProcess() throws -> Int {
         let port = try ReservedPort()
         all.change { $0.append(port) }
@@ -32,10 +32,10 @@ package final class ReservedPort: Sendable {
     private static let all = LockedBox<[ReservedPort]>([])
 }
 
-/// A listener whose backlog is full: who connects hears nothing.
+/// A listener with a full backlog: connection attempts get no reply.
 package final class FullBacklogListener {
     private var sockets: [CInt] = []
-    /// Its port.
+    /// The port number.
     package let port: Int
 
     /// Listens on an address of this machine.
@@ -43,13 +43,13 @@ package final class FullBacklogListener {
     /// - Parameters:
     ///   - address: An IPv4 address.
     ///   - port: The port; 0 for a free one.
-    /// - Throws: What the system says, for example that the port is taken.
+    /// - Throws: A system error, for example if the port is taken.
     package init(address: String = "127.0.0.1", port: Int = 0) throws {
         let listener = try Socket.open()
         sockets = [listener]
         self.port = try Socket.bind(listener, to: address, port: port)
         guard listen(listener, 0) == 0 else { throw SystemError.last("listen") }
-        // A backlog of 0 takes one connection; the next hears nothing any more.
+        // A backlog of 0 accepts one connection; further attempts get no reply.
         for _ in 1...3 {
             let filler = try Socket.open()
             sockets.append(filler)
@@ -60,7 +60,7 @@ package final class FullBacklogListener {
 
     deinit { close() }
 
-    /// Listens no more.
+    /// Stops listening.
     package func close() {
         for socket in sockets { _ = Glibc.close(socket) }
         sockets = []

@@ -2,23 +2,23 @@ package import Foundation
 import Glibc
 import Synchronization
 
-/// A new empty folder for temporary files, gone when released.
+/// A new empty folder for temporary files, removed on release.
 package final class TemporaryFolder: Sendable {
-    /// Where it is.
+    /// The location of the folder.
     package let url: URL
     package var path: String { url.path }
 
-    /// Makes it, where other users get to if it `isOpen`.
+    /// Creates the folder, reachable by other users if `isOpen`.
     package init(isOpen: Bool = false) throws {
         url = try isOpen ? Program.openFolder() : Program.temporaryFolder()
     }
 
     deinit { try? FileManager.default.removeItem(at: url) }
 
-    /// Where something of it is, or would be.
+    /// Returns the location of a file in the folder, which need not exist.
     package func appending(path: String) -> URL { url.appending(path: path) }
 
-    /// Writes a file; where it is.
+    /// Writes a file and returns its location.
     @discardableResult
     package func write(_ text: String, to name: String) throws -> URL {
         let file = appending(path: name)
@@ -27,9 +27,9 @@ package final class TemporaryFolder: Sendable {
     }
 }
 
-/// Hands over the path of a file with these bytes, which lasts as long as `body`.
+/// Calls `body` with the path of a file of these bytes, which exists until `body` returns.
 ///
-/// Nil makes no file: the path leads nowhere.
+/// With `nil` no file is created and the path does not exist.
 package func withTemporaryFile<Result>(
     _ text: String?, _ body: (_ path: String) throws -> Result
 ) throws -> Result {
@@ -39,8 +39,7 @@ package func withTemporaryFile<Result>(
     return try body(path)
 }
 
-/// What is to be done when the process of the tests ends: a value that is kept in a static is never
-/// released.
+/// Actions at the end of the test process, because a value kept in a static is never released.
 enum ExitHandlers {
     private static let endings = Mutex<[@Sendable () -> Void]>([])
 
@@ -51,7 +50,7 @@ enum ExitHandlers {
         return code == 0
     }()
 
-    /// Has `end` called when the process ends, last come first.
+    /// Registers an action for the end of the process; the last one registered runs first.
     static func atExit(_ end: @escaping @Sendable () -> Void) {
         guard isRegistered else { return }
         endings.withLock { $0.append(end) }

@@ -1,23 +1,24 @@
 import Foundation
 
-/// An issuer of certificates that only a test trusts, made by the `openssl` program; its files are
-/// gone when it is released, or when the process of the tests ends.
+/// A test-only certificate authority made with the `openssl` program.
+///
+/// Its files are removed on release or at the end of the test process.
 package final class TestAuthority: Sendable {
-    /// A certificate and its key, as files that `--tls-certificate` and `--tls-key` take.
+    /// A certificate and its key, as files for `--tls-certificate` and `--tls-key`.
     package struct Leaf: Sendable {
         /// The PEM file with the certificate.
         package let certificate: String
-        /// The PEM file with its key.
+        /// The PEM file with the private key.
         package let key: String
 
-        /// The files of these names.
+        /// Creates a leaf from the paths of its files.
         package init(certificate: String, key: String) {
             self.certificate = certificate
             self.key = key
         }
     }
 
-    /// The kinds of key.
+    /// The types of private key.
     package enum Key: Sendable {
         case ec
         case rsa
@@ -30,18 +31,18 @@ package final class TestAuthority: Sendable {
         }
     }
 
-    /// `openssl` did not do what it was asked.
+    /// The error for an `openssl` command that fails.
     package struct Failure: Error {
-        /// What it said.
+        /// The output of the command.
         package let output: String
     }
 
     private let folder: TemporaryFolder
     private let openssl: String
 
-    /// Makes the issuer's own certificate and an empty register.
+    /// Creates the authority's own certificate and an empty index.
     ///
-    /// - Throws: `Failure`, or that there is no `openssl`.
+    /// - Throws: `Failure`, or `NotFound` if there is no `openssl`.
     package init(_ name: String = "Test authority") throws {
         openssl = try Program.find("openssl")
         folder = try TemporaryFolder()
@@ -56,20 +57,21 @@ package final class TestAuthority: Sendable {
             ] + settings)
     }
 
-    /// The PEM file with the issuer's certificate.
+    /// The PEM file with the authority's certificate.
     package var file: String { path("ca.pem") }
 
     private var settings: [String] { ["-config", path("authority.cnf")] }
 
-    /// A certificate of this issuer.
+    /// Issues a certificate.
     ///
     /// - Parameters:
-    ///   - name: What the subject and the files are called; each name once.
-    ///   - hosts: Host names, `*.` in front of them allowed.
+    ///   - name: The subject's common name and the base name of the files; unique for each
+    ///     certificate.
+    ///   - hosts: Host names, which may begin with `*.`.
     ///   - addresses: IP addresses.
-    ///   - key: Which kind of key it has.
-    ///   - years: From the beginning of which year to that of which it is valid.
-    /// - Returns: Where it is.
+    ///   - key: The type of key.
+    ///   - years: The validity period, from the start of the first year to the start of the second.
+    /// - Returns: The files of the certificate and key.
     /// - Throws: `Failure`.
     package func leaf(
         _ name: String, hosts: [String] = [], addresses: [String] = [], key: Key = .ec,
@@ -89,14 +91,14 @@ package final class TestAuthority: Sendable {
                 "-extfile", path("\(name).ext"), "-startdate", "\(years.lowerBound)0101000000Z",
                 "-enddate", "\(years.upperBound)0101000000Z",
             ] + settings)
-        // Clients that are to find the issuer are shown it.
+        // The authority's certificate is appended for clients that build the chain.
         let own = try Data(contentsOf: URL(fileURLWithPath: leaf.certificate))
         let issuer = try Data(contentsOf: URL(fileURLWithPath: file))
         try (own + issuer).write(to: URL(fileURLWithPath: leaf.certificate))
         return leaf
     }
 
-    /// Lays the issuer's signed word that a certificate is not revoked beside it, as `.ocsp`.
+    /// Writes the authority's OCSP response "not revoked" beside the certificate, as `.ocsp`.
     ///
     /// - Throws: `Failure`.
     package func writeOCSPResponse(for leaf: Leaf) throws {

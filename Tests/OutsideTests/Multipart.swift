@@ -1,13 +1,13 @@
 import Harness
 
-/// The parts of a `multipart/byteranges` body (RFC 9110 §14.6).
+/// A parser of `multipart/byteranges` bodies (RFC 9110 §14.6).
 enum Multipart {
     struct Part {
         let fields: HeaderFields
         let body: [UInt8]
     }
 
-    /// The body is not made of parts.
+    /// The error for a body that does not consist of parts.
     struct Malformed: Error {
         let what: String
     }

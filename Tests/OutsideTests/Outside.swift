@@ -1,9 +1,9 @@
 import Harness
 import Testing
 
-/// Everything that is tried from outside, over sockets.
+/// All tests that run against the node from outside, over sockets.
 ///
-/// One test after the other in a process, which `deploy/test` starts for each suite: a test blocks
-/// its thread while it waits, and nodes without flags are shared by the tests of a process.
+/// They run one after another in a process, and `deploy/test` starts a process for each suite: a
+/// test blocks its thread while it waits, and the tests of a process share nodes without flags.
 @Suite("From outside", .serialized)
 enum Outside {}

@@ -1,15 +1,15 @@
 import Foundation
 import Harness
 
-/// A Python with packages of PyPI in it, in a folder of the build products, where it stays.
+/// A Python environment with PyPI packages, kept in the build folder.
 enum PythonTool {
-    /// Makes sure that it is there.
+    /// Installs the environment if it is missing.
     ///
     /// - Parameters:
-    ///   - requirement: What `pip` is to install, as `NAME==VERSION`.
+    ///   - requirement: The requirement for `pip`, as `NAME==VERSION`.
     ///   - name: The folder's name.
-    ///   - modules: What it has to be able to import then.
-    /// - Returns: The path of its interpreter; nil where it cannot be had.
+    ///   - modules: The modules that must be importable afterwards.
+    /// - Returns: The path of the interpreter; `nil` if the environment cannot be made.
     static func having(_ requirement: String, in name: String, modules: [String]) -> String? {
         let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
             .appendingPathComponent("../../.build/\(name)").standardizedFileURL
@@ -17,11 +17,11 @@ enum PythonTool {
         let parts = requirement.split(separator: "=")
         // Without its extras.
         let package = parts[0].prefix { $0 != "[" }
-        let question = """
+        let check = """
             import \(modules.joined(separator: ", ")), importlib.metadata
             assert importlib.metadata.version("\(package)") == "\(parts[1])"
             """
-        let isThere = { (try? Program.run(python, ["-c", question]).status) == 0 }
+        let isThere = { (try? Program.run(python, ["-c", check]).status) == 0 }
         if isThere() { return python }
         guard let system = try? Program.find("python3") else { return nil }
         _ = try? Program.run(system, ["-m", "venv", "--clear", folder.path], seconds: 60)

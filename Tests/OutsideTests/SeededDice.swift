@@ -1,4 +1,4 @@
-/// Throws that follow from a seed, which a failing test has printed.
+/// A random number generator with a seed, which a failing test prints.
 struct SeededDice: RandomNumberGenerator {
     private var state: UInt64
 
@@ -6,7 +6,7 @@ struct SeededDice: RandomNumberGenerator {
         state = seed
     }
 
-    /// The next number of the splitmix64 sequence.
+    /// Returns the next number of the splitmix64 sequence.
     mutating func next() -> UInt64 {
         state &+= 0x9E37_79B9_7F4A_7C15
         var word = state
@@ -15,9 +15,9 @@ struct SeededDice: RandomNumberGenerator {
         return word ^ (word >> 31)
     }
 
-    /// From 0 to `limit` - 1.
+    /// Returns a number from 0 to `limit` - 1.
     mutating func below(_ limit: Int) -> Int { Int.random(in: 0..<limit, using: &self) }
 
-    /// From 0 to 1.
+    /// Returns a number from 0 up to, but not including, 1.
     mutating func unit() -> Double { Double.random(in: 0..<1, using: &self) }
 }

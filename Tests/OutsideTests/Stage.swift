@@ -1,7 +1,7 @@
 import Harness
 import Testing
 
-/// One play's actors: an origin and a node that may ask it.
+/// An origin and a node that may fetch from it.
 struct Stage {
     let origin: ScriptedOrigin
     let node: NodeProcess
@@ -11,9 +11,9 @@ struct Stage {
         node = try NodeProcess(flags)
     }
 
-    /// An origin, and the node that the tests of this process share.
+    /// Returns an origin and the node that the tests of this process share.
     static func shared() throws -> Stage {
-        // Another test's URLs had another port, even if that is free again.
+        // The URLs of another test must have had another port, even if that is free again.
         var origin = try ScriptedOrigin()
         while !usedPorts.change({ $0.insert(origin.port).inserted }) {
             origin = try ScriptedOrigin()
@@ -28,12 +28,12 @@ struct Stage {
         self.node = node
     }
 
-    /// The request target for a path of the origin.
+    /// Returns the request target for a path of the origin.
     func target(_ path: String) -> String {
         ImageRequestTarget.forURL(origin.url(path))
     }
 
-    /// A request for a path of the origin over a connection of its own.
+    /// Requests a path of the origin on a new connection.
     func get(
         _ path: String, method: String = "GET", fields: [String] = [],
         expecting: TestImage? = nil, seconds: Double = 30
@@ -42,7 +42,8 @@ struct Stage {
             target(path), method: method, fields: fields, expecting: expecting, seconds: seconds)
     }
 
-    /// Has a client ask for an answer of the origin that waits at a gate, and returns once it does.
+    /// Starts a client's request for an origin response held at a gate, and returns once it is
+    /// there.
     func begin(
         _ path: String = "/it", at location: SourceLocation = #_sourceLocation,
         _ response: (Gate) -> OriginResponse
@@ -55,7 +56,7 @@ struct Stage {
         return (client, gate)
     }
 
-    /// The node's open descriptors once they have been the same for a while.
+    /// Returns the node's number of open descriptors once it has been stable for a while.
     func settledDescriptors() throws -> Int {
         var last = -1
         var same = 0
@@ -69,14 +70,14 @@ struct Stage {
         return last
     }
 
-    /// How often the origin was asked for a path.
+    /// Returns the number of origin requests for a path.
     func fetches(_ path: String) -> Int { origin.requests(path).count }
 }
 
 /// A field line that keeps an image fresh for longer than any test takes.
 let lasting = "Cache-Control: max-age=3600"
 
-/// Expects that the question is answered with yes before long.
+/// Expects that the condition becomes true soon.
 func expectSoon(
     _ seconds: Double = 30, _ comment: @autoclosure () -> String = "",
     at location: SourceLocation = #_sourceLocation, _ question: () throws -> Bool
@@ -85,7 +86,7 @@ func expectSoon(
     #expect(isSo, "\(comment())", sourceLocation: location)
 }
 
-/// Checks that a response is a problem document (RFC 9457), whole and of an allowed status.
+/// Expects a complete problem document (RFC 9457) with one of these statuses.
 func expectProblem(
     _ response: Response, _ statuses: ClosedRange<Int>, _ note: String = "",
     at location: SourceLocation = #_sourceLocation
@@ -102,7 +103,7 @@ func expectProblem(
         (members["type"] as? String)?.isEmpty == false, "\(note)", sourceLocation: location)
 }
 
-/// The same for one status.
+/// Expects a complete problem document with this status.
 func expectProblem(
     _ response: Response, _ status: Int, _ note: String = "",
     at location: SourceLocation = #_sourceLocation

@@ -1,38 +1,39 @@
 package import Foundation
 import Glibc
 
-/// A headless Chromium with a profile of its own, asked through chromedriver as WebDriver
-/// (W3C, Level 2) has it; gone with all that it wrote when released.
+/// A headless Chromium with its own profile, driven through chromedriver (W3C WebDriver, Level 2).
+///
+/// The browser ends and its files are removed on release.
 package final class Browser: Sendable {
-    /// The browser, or chromedriver, refused or is not there.
+    /// An error reported by the browser or chromedriver, or the absence of either.
     package struct DriverError: Error, CustomStringConvertible {
         package let description: String
 
-        /// The page has drawn the element anew since it was found.
+        /// True if the page has replaced the element since it was found.
         package var isStaleElement: Bool { description.contains("stale element reference") }
     }
 
     private let driver: Program
     private let folder: URL
     private let port: Int
-    /// The path of the session.
+    /// The URL path of the WebDriver session.
     private let session: String
 
-    /// How long a page is waited for, and a script.
+    /// Maximum time to wait for a page load or a script, in seconds.
     private static let seconds = 60.0
 
     /// Starts a browser with an empty page.
     ///
-    /// - Throws: ``DriverError`` that says what is missing or was said.
+    /// - Throws: ``DriverError`` with the missing program or the driver's message.
     package init() throws {
         guard let path = try? Program.find("chromedriver") else {
             throw DriverError(
                 description: "there is no chromedriver in PATH; deploy/test installs it")
         }
         folder = try Program.temporaryFolder()
-        // It keeps caches in the home of who runs it, and forgets files in the temporary folder.
+        // chromedriver keeps caches in the user's home and leaves files in the temporary folder.
         var driver = try Self.start(path, in: folder)
-        // It takes a port that is free of one family, and may find it taken of the other.
+        // The driver picks a port that is free in one address family but may be taken in the other.
         for _ in 0..<4 where Self.port(of: driver) == nil {
             driver = try Self.start(path, in: folder)
         }
@@ -54,18 +55,18 @@ package final class Browser: Sendable {
         Self.cleanUp(folder, after: driver)
     }
 
-    /// Ends the driver, a browser that it could not end, and what they wrote.
+    /// Ends the driver and any browser it could not end, and removes their files.
     private static func cleanUp(_ folder: URL, after driver: Program) {
         driver.kill()
         for process in processes(of: folder) { _ = Glibc.kill(process, SIGKILL) }
         _ = Deadline.seconds(10).waitUntil {
-            // What still ends may still write.
+            // A process that is still ending may still write.
             try? FileManager.default.removeItem(at: folder)
             return !FileManager.default.fileExists(atPath: folder.path)
         }
     }
 
-    /// Those that run with the profile in `folder`.
+    /// Returns the ids of the processes that run with the profile in `folder`.
     private static func processes(of folder: URL) -> [Int32] {
         let names = (try? FileManager.default.contentsOfDirectory(atPath: "/proc")) ?? []
         return names.compactMap { Int32($0) }.filter { process in
@@ -86,7 +87,7 @@ package final class Browser: Sendable {
         try Program(path, ["--port=0"], environment: ["HOME": folder.path, "TMPDIR": folder.path])
     }
 
-    /// Nil if it does not start.
+    /// Returns the port of a started driver, or `nil` if it does not start.
     private static func port(of driver: Program) -> Int? {
         var port: Int?
         _ = Deadline.seconds(30).waitUntil {
@@ -98,7 +99,7 @@ package final class Browser: Sendable {
     }
 
     private static func capabilities(_ folder: URL) -> [String: Any] {
-        // Chromium does not make its sandbox for root.
+        // Chromium does not create its sandbox for root.
         let sandbox = geteuid() == 0 ? ["--no-sandbox"] : []
         let flags =
             [
@@ -116,7 +117,7 @@ package final class Browser: Sendable {
         ]
     }
 
-    /// One command of WebDriver; what it gives.
+    /// Sends one WebDriver command and returns its value.
     @discardableResult
     package func send(
         _ path: String, _ parameters: [String: Any] = [:], method: String = "POST"
@@ -148,21 +149,21 @@ package final class Browser: Sendable {
 }
 
 extension Browser {
-    /// Goes to a page and returns when it is loaded.
+    /// Opens a page and returns when it has loaded.
     package func open(_ url: String) throws {
         try send("/url", ["url": url])
     }
 
-    /// What an expression of JavaScript is, in the page; `arguments` are those given.
+    /// Evaluates a JavaScript expression in the page; `arguments` are its arguments.
     ///
-    /// - Returns: What JSON can say of it; elements as ``PageElement`` are found otherwise.
+    /// - Returns: The value as JSON represents it. Elements are found with ``element(_:)`` instead.
     package func value(_ expression: String, _ arguments: [Any] = []) throws -> Any {
         try send("/execute/sync", ["script": "return (\(expression));", "args": arguments])
     }
 
-    /// Waits until an expression of JavaScript is true in the page; false if it never was.
+    /// Waits until a JavaScript expression is true in the page, and returns false on timeout.
     ///
-    /// It is looked at in the page itself, twenty times a second.
+    /// The expression is evaluated in the page itself, twenty times a second.
     package func waitUntil(_ condition: String, seconds: Double = 20) throws -> Bool {
         let script = """
             const done = arguments[arguments.length - 1];
@@ -178,31 +179,31 @@ extension Browser {
         return try send("/execute/async", ["script": script, "args": [Any]()]) as? Bool == true
     }
 
-    /// The text of an element, found by a selector of CSS, as it is in the document.
+    /// Returns the text of the element that a CSS selector finds, as it is in the document.
     package func text(_ selector: String) throws -> String {
         try value("document.querySelector(arguments[0]).textContent", [selector]) as? String ?? ""
     }
 
-    /// The first element that a selector of CSS finds.
+    /// Returns the first element that a CSS selector finds.
     package func element(_ selector: String) throws -> PageElement {
         try PageElement(
             send("/element", ["using": "css selector", "value": selector]), of: self)
     }
 
-    /// All that it finds.
+    /// Returns all elements that a CSS selector finds.
     package func elements(_ selector: String) throws -> [PageElement] {
         let found = try send("/elements", ["using": "css selector", "value": selector])
         return try (found as? [Any] ?? []).map { try PageElement($0, of: self) }
     }
 
-    /// Presses a key and lets it go, wherever the focus is.
+    /// Presses and releases a key; the focused element receives it.
     package func press(_ key: PageKey) throws {
         let steps = ["keyDown", "keyUp"].map { ["type": $0, "value": key.rawValue] }
         try send(
             "/actions", ["actions": [["type": "key", "id": "keyboard", "actions": steps]]])
     }
 
-    /// Gives the page so many pixels, and the system's colours a tone.
+    /// Sets the size of the viewport in pixels and the preferred colour scheme.
     package func emulate(width: Int, height: Int, isDark: Bool = false) throws {
         try sendDevToolsCommand(
             "Emulation.setDeviceMetricsOverride",
@@ -211,20 +212,20 @@ extension Browser {
         try sendDevToolsCommand("Emulation.setEmulatedMedia", ["features": [tone]])
     }
 
-    /// A command of Chromium's own protocol.
+    /// Sends a command of the Chrome DevTools Protocol.
     private func sendDevToolsCommand(_ command: String, _ parameters: [String: Any]) throws {
         try send("/goog/cdp/execute", ["cmd": command, "params": parameters])
     }
 
-    /// What the console has got since it was asked the last time: errors of scripts, what a policy
-    /// forbade, answers that were no success.
+    /// Returns the console messages since the last call: script errors, policy violations and
+    /// failed requests.
     package func consoleMessages() throws -> [String] {
         let entries = try send("/se/log", ["type": "browser"]) as? [[String: Any]] ?? []
         return entries.filter { ["SEVERE", "WARNING"].contains($0["level"] as? String ?? "") }
             .map { $0["message"] as? String ?? "\($0)" }
     }
 
-    /// What is seen, as a PNG.
+    /// Returns a screenshot of the viewport as a PNG.
     package func screenshot() throws -> Data {
         let text = try send("/screenshot", method: "GET") as? String ?? ""
         guard let data = Data(base64Encoded: text) else {
@@ -234,7 +235,7 @@ extension Browser {
     }
 }
 
-/// A key without a sign, by its number in WebDriver (§17.4.2).
+/// A key that types no character, by its code in WebDriver (§17.4.2).
 package enum PageKey: String, Sendable {
     case tab = "\u{E004}"
     case enter = "\u{E007}"
@@ -246,10 +247,10 @@ package enum PageKey: String, Sendable {
 extension Browser {
     private static let shared = LockedBox<Browser?>(nil)
 
-    /// The browser of this process, with a new page in place of the one it had.
+    /// Returns this process's browser with a new page in place of its former one.
     ///
-    /// A browser takes seconds to start, and pages of different nodes share nothing: each node has
-    /// a port, and so an origin, of its own. It ends with the process.
+    /// Starting a browser takes seconds, and pages of different nodes share nothing: each node has
+    /// its own port and so its own origin. The browser ends with the process.
     ///
     /// - Throws: ``DriverError``.
     package static func withNewPage() throws -> Browser {
@@ -260,7 +261,7 @@ extension Browser {
         return browser
     }
 
-    /// Opens an empty page, closes the former one, and drops what the console said of it.
+    /// Opens an empty page, closes the former one, and drops its console messages.
     private func replacePage() throws {
         let page = try send("/window/new", ["type": "tab"]) as? [String: Any]
         guard let handle = page?["handle"] as? String else {

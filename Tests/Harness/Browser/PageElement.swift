@@ -3,7 +3,7 @@ package struct PageElement: Sendable {
     private let browser: Browser
     private let id: String
 
-    /// The name under which WebDriver gives elements (§12).
+    /// The JSON key under which WebDriver returns elements (§12).
     private static let key = "element-6066-11e4-a52e-4f735466cecf"
 
     init(_ found: Any, of browser: Browser) throws {
@@ -18,43 +18,43 @@ package struct PageElement: Sendable {
         try browser.send("/element/\(id)\(path)", method: "GET")
     }
 
-    /// Scrolls to it and clicks it; throws if something else lies over it.
+    /// Scrolls to the element and clicks it; throws if another element covers it.
     package func click() throws {
-        // At an edge it might lie under what sticks there.
+        // At the edge of the viewport a sticky element might cover it.
         let script = "arguments[0].scrollIntoView({ block: 'center' })"
         try browser.send("/execute/sync", ["script": script, "args": [[Self.key: id]]])
         try browser.send("/element/\(id)/click")
     }
 
-    /// Empties a field.
+    /// Empties a text field.
     package func clear() throws { try browser.send("/element/\(id)/clear") }
 
-    /// Gives it the focus and types.
+    /// Focuses the element and types text.
     package func type(_ text: String) throws {
         try browser.send("/element/\(id)/value", ["text": text])
     }
 
-    /// Whether somebody who looks can see it, or could after scrolling.
+    /// True if the element is visible, or would be after scrolling.
     package var isShown: Bool {
         get throws { try get("/displayed") as? Bool == true }
     }
 
-    /// False for a control that is off.
+    /// False for a disabled control.
     package var isEnabled: Bool {
         get throws { try get("/enabled") as? Bool == true }
     }
 
-    /// What it is called to a screen reader (Accessible Name and Description Computation).
+    /// The accessible name (Accessible Name and Description Computation).
     package var name: String {
         get throws { try get("/computedlabel") as? String ?? "" }
     }
 
-    /// What it is to a screen reader (WAI-ARIA).
+    /// The accessible role (WAI-ARIA).
     package var role: String {
         get throws { try get("/computedrole") as? String ?? "" }
     }
 
-    /// A property of the object, as text.
+    /// Returns a property of the DOM object as text.
     package func property(_ name: String) throws -> String {
         let value = try get("/property/\(name)")
         return value as? String ?? "\(value)"

@@ -1,10 +1,10 @@
 import NIOCore
 import NIOPosix
 
-/// Thousands of clients at once, each with a connection of its own and in bounded memory.
+/// Thousands of concurrent clients, each with its own connection, in bounded memory.
 package final class ClientSwarm: Sendable {
     private struct State {
-        /// Those whose connection is open and who are not done.
+        /// Clients with an open connection that are not done.
         var clients: [EventLoopClient?]
         var connected = 0
         var responses: [Response?]
@@ -32,7 +32,7 @@ package final class ClientSwarm: Sendable {
 
     deinit { stop() }
 
-    /// A swarm of equal clients.
+    /// Creates a swarm of `count` clients with the same plan.
     package convenience init(port: Int, count: Int, _ plan: SwarmClientPlan) {
         self.init(port: port, Array(repeating: plan, count: count))
     }
@@ -68,7 +68,7 @@ package final class ClientSwarm: Sendable {
         }
     }
 
-    /// How many connections could not be opened.
+    /// Number of connections that could not be opened.
     package var refused: Int { state.read(\.refused) }
 
     /// Waits until every connection is open and has sent its request.
@@ -76,13 +76,13 @@ package final class ClientSwarm: Sendable {
         state.wait(until: .seconds(seconds)) { [count] in $0.connected == count }
     }
 
-    /// Waits for every client's response, in the order of the plans; what is late is `timedOut`.
+    /// Waits for every client's response, in the order of the plans; a late one is `timedOut`.
     package func responses(seconds: Double = 120) -> [Response] {
         _ = state.wait(until: .seconds(seconds)) { $0.responses.allSatisfy { $0 != nil } }
         return state.read(\.responses).map { $0 ?? Response(ending: .timedOut) }
     }
 
-    /// Lets the clients that never read begin to.
+    /// Makes the clients that never read start to read.
     package func startReading() {
         forEach { $0.startReading() }
     }
@@ -101,18 +101,18 @@ package final class ClientSwarm: Sendable {
     }
 }
 
-/// What each client of a swarm does with its connection.
+/// The behaviour of a swarm's client on its connection.
 package enum SwarmBehaviour: Sendable {
-    /// Reads everything as it comes.
+    /// Reads everything as it arrives.
     case readAll
-    /// Sends its request and never reads a byte, until told to.
+    /// Sends its request and reads nothing until ``ClientSwarm/startReading()``.
     case neverRead
-    /// Reads at most so many bytes each time, so many milliseconds apart.
+    /// Reads at most `bytesMax` bytes at a time, `milliseconds` apart.
     case readSlowly(bytesMax: Int, milliseconds: Int)
-    /// Closes the connection once it has so many bytes of body; 0 means right after its request.
+    /// Closes the connection after that many body bytes; 0 closes right after the request.
     case closeAfter(bodyBytes: Int)
 
-    /// How a client on a loop does it.
+    /// The read mode and body limit of the event-loop client.
     var readMode: (EventLoopClient.ReadMode, bodyBytesMax: Int) {
         switch self {
         case .readAll: (.all, .max)
@@ -124,23 +124,23 @@ package enum SwarmBehaviour: Sendable {
     }
 }
 
-/// One client of a swarm: what it asks for and how it behaves.
+/// The request and the behaviour of one client of a swarm.
 package struct SwarmClientPlan: Sendable {
-    /// The bytes it sends.
+    /// The bytes of the request.
     package var request: [UInt8]
-    /// What it should get; nil to count only.
+    /// The expected image; `nil` to count bytes only.
     package var expecting: TestImage?
-    /// How it reads.
+    /// The behaviour on the connection.
     package var behaviour: SwarmBehaviour
 
-    /// A client that sends a GET for a target.
+    /// Creates a client that sends a GET request.
     ///
     /// - Parameters:
     ///   - target: The request target.
-    ///   - host: The value of `HostRate`.
-    ///   - fields: Field lines beside `HostRate`.
-    ///   - expecting: The image its answer should bring.
-    ///   - behaviour: How it reads.
+    ///   - host: The value of `Host`.
+    ///   - fields: Field lines beside `Host`.
+    ///   - expecting: The image expected in the response.
+    ///   - behaviour: The behaviour on the connection.
     package init(
         _ target: String, host: String = "localhost", fields: [String] = [],
         expecting: TestImage? = nil,

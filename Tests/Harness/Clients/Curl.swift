@@ -1,63 +1,64 @@
 package import Foundation
 
-/// The `curl` program, asked for one URL at a time.
+/// A configuration of the `curl` program, which requests one URL per run.
 package struct Curl: Sendable {
-    /// What it got.
+    /// The result of one run of curl.
     package struct TransferResult: Sendable {
-        /// Its exit status: 0 if it takes the answer for whole; nil if it had to be killed.
+        /// The exit status: 0 if curl accepts the response as complete; `nil` if it had to be
+        /// killed.
         package var exitStatus: Int?
-        /// The version of HTTP: `1.1`, `2`.
+        /// The HTTP version: `1.1` or `2`.
         package var version = ""
-        /// The status code; 0 if no head came.
+        /// The status code; 0 if no head arrived.
         package var status = 0
-        /// The field lines, and behind them those of the trailers.
+        /// The field lines of the header, followed by those of the trailers.
         package var fields = HeaderFields()
-        /// The status codes of interim answers before it.
+        /// The status codes of the preceding interim responses.
         package var interim: [Int] = []
         /// The body.
         package var body = Data()
-        /// What it said of its own accord.
+        /// The text of standard error.
         package var errors = ""
     }
 
-    /// Names that are for 127.0.0.1, whatever the port.
+    /// Host names that resolve to 127.0.0.1 on every port.
     package var hosts: [String] = []
-    /// The PEM file with the issuers it trusts.
+    /// The PEM file with the trusted issuers.
     package var authority: String?
-    /// What it is always given.
+    /// Options of every run.
     package var options: [String] = []
 
-    /// A curl that trusts nobody.
+    /// Creates a curl that trusts no issuer.
     package init() {}
 
-    /// A curl that trusts an authority, and finds the hosts here.
+    /// Creates a curl that trusts an authority and resolves the hosts to 127.0.0.1.
     package init(trusting authority: TestAuthority, hosts: [String]) {
         self.authority = authority.file
         self.hosts = hosts
     }
 
-    /// The whole command line behind the program's name.
+    /// Returns the complete command line after the program's name.
     package func arguments(_ more: [String]) -> [String] {
         let trusted = authority.map { ["--cacert", $0] } ?? []
         let connect = hosts.flatMap { ["--connect-to", "\($0)::127.0.0.1:"] }
         return ["--silent", "--show-error", "--max-time", "60"] + trusted + connect + options + more
     }
 
-    /// Runs it to its end.
+    /// Runs curl to its end.
     ///
-    /// - Parameter more: What to ask, and how.
-    /// - Returns: What it got.
-    /// - Throws: That there is no curl.
+    /// - Parameter more: The URL and further options.
+    /// - Returns: The result of the run.
+    /// - Throws: `NotFound` if there is no curl.
     package func callAsFunction(_ more: String...) throws -> TransferResult {
         try run(more)
     }
 
-    /// The same for a list.
+    /// Runs curl to its end with a list of arguments.
     package func run(_ more: [String]) throws -> TransferResult {
         try start(more).wait()
     }
 
-    /// Starts it, to wait for it later.
+    /// Starts curl, to wait for it later.
     package func start(_ more: [String]) throws -> Transfer {
         let folder = try TemporaryFolder()
         let head = folder.appending(path: "head")
@@ -70,7 +71,7 @@ package struct Curl: Sendable {
         return Transfer(program: program, folder: folder)
     }
 
-    /// A curl under way.
+    /// A running curl.
     package final class Transfer: Sendable {
         private let program: Program
         private let folder: TemporaryFolder
@@ -80,16 +81,16 @@ package struct Curl: Sendable {
             self.folder = folder
         }
 
-        /// Bytes of the body so far.
+        /// Body bytes received so far.
         package var bodyByteCount: Int { program.output.count }
 
-        /// Whether it still runs.
+        /// True while curl runs.
         package var isRunning: Bool { program.isRunning }
 
-        /// Sends it a signal.
+        /// Sends a signal to curl.
         package func signal(_ number: Int32) { program.signal(number) }
 
-        /// Waits for its end.
+        /// Waits for curl to end and returns its result.
         package func wait(seconds: Double = 90) -> TransferResult {
             var response = TransferResult()
             response.exitStatus = program.wait(seconds: seconds)
@@ -108,13 +109,13 @@ package struct Curl: Sendable {
 }
 
 extension Curl.TransferResult {
-    /// A field's first value.
+    /// The first value of a field.
     package subscript(name: String) -> String? { fields[name] }
 
     /// The body as text.
     package var text: String { String(decoding: body, as: UTF8.self) }
 
-    /// Reads what `--dump-header` wrote: one head after the other, and trailers.
+    /// Parses the output of `--dump-header`: consecutive heads, then trailers.
     fileprivate mutating func read(_ head: String) {
         for line in head.components(separatedByCRLF: ()) {
             if line.hasPrefix("HTTP/"), let status = line.split(separator: " ").dropFirst().first {
@@ -129,7 +130,7 @@ extension Curl.TransferResult {
 }
 
 extension Curl.TransferResult: CustomStringConvertible {
-    /// What it is in a line, without its body.
+    /// A one-line summary without the body.
     package var description: String {
         let lines = fields.lines.map { "\($0.name): \($0.value)" }.joined(separator: ", ")
         let ended = exitStatus.map { "exit \($0)" } ?? "killed"

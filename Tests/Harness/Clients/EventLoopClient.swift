@@ -2,37 +2,37 @@ import Glibc
 package import NIOCore
 import NIOPosix
 
-/// A client on an event loop: requests out, responses in, one after the other over one connection.
+/// A client on an event loop that sends requests and receives responses in turn on one connection.
 ///
-/// Owned by its loop; nothing but ``eventLoop`` and ``closed`` is used elsewhere.
+/// Confined to its loop; only ``eventLoop`` and ``closed`` are used elsewhere.
 package final class EventLoopClient: ChannelInboundHandler, @unchecked Sendable {
     package typealias InboundIn = ByteBuffer
-    /// Takes the response, however it ended.
+    /// Receives the response, however it ended.
     package typealias ResponseHandler = (Response) -> Void
 
-    /// When the client reads, and how much.
+    /// When and how much the client reads.
     package enum ReadMode: Sendable {
-        /// Everything as it comes.
+        /// Everything as it arrives.
         case all
         /// Nothing until ``startReading()``.
         case nothing
-        /// At most so many bytes each time, so many milliseconds apart.
+        /// At most `bytesMax` bytes at a time, `milliseconds` apart.
         case slowly(bytesMax: Int, milliseconds: Int)
     }
 
     private let channel: any Channel
     private var readMode: ReadMode
-    /// The response under way.
+    /// The response being received.
     private var reader: ResponseReader?
     private var bodyBytesMax = Int.max
-    /// Called once for each request, and never again.
+    /// Called exactly once per request.
     private var responseHandler: ResponseHandler?
 
     /// The loop that owns this client.
     package var eventLoop: any EventLoop { channel.eventLoop }
-    /// Succeeds when the connection has ended.
+    /// Completes when the connection has ended.
     package var closed: EventLoopFuture<Void> { channel.closeFuture }
-    /// True as long as another request can be sent.
+    /// True while another request can be sent.
     package var isOpen: Bool { channel.isActive }
 
     private init(_ channel: any Channel, _ reading: ReadMode) {
@@ -51,8 +51,8 @@ package final class EventLoopClient: ChannelInboundHandler, @unchecked Sendable 
             .channelOption(.maxMessagesPerRead, value: 1)
             .channelOption(.tcpOption(.tcp_nodelay), value: 1)
             .connectTimeout(.seconds(60))
-        // A thousand connections whose buffers grow as they like take all the memory that the
-        // kernel has for TCP: it drops what comes then.
+        // A thousand connections with unlimited buffers use up the kernel's TCP memory, after which
+        // it drops packets.
         var bufferBytes: SocketOptionValue = 131_072
         switch readMode {
         case .all: break
@@ -75,13 +75,13 @@ package final class EventLoopClient: ChannelInboundHandler, @unchecked Sendable 
             .flatMapThrowing { try $0.pipeline.syncOperations.handler(type: EventLoopClient.self) }
     }
 
-    /// Sends a request, and tells its response.
+    /// Sends a request and reports its response.
     ///
     /// - Parameters:
-    ///   - request: The bytes of a request that is answered with a body if there is one: not HEAD.
+    ///   - request: The bytes of a request other than HEAD, whose response may have a body.
     ///   - expecting: An image to compare the body with.
-    ///   - keepsBody: True to have the body in the response.
-    ///   - bodyBytesMax: End as `abandoned` once that much of the body has come.
+    ///   - keepsBody: True to store the body in the response.
+    ///   - bodyBytesMax: Body bytes after which the response ends as `abandoned`.
     ///   - answered: Called on the loop, never before this returns.
     package func send(
         _ request: ByteBuffer, expecting: TestImage? = nil, keepsBody: Bool = false,
@@ -99,13 +99,13 @@ package final class EventLoopClient: ChannelInboundHandler, @unchecked Sendable 
         }
     }
 
-    /// Begins to read what was left unread.
+    /// Starts to read what was left unread.
     package func startReading() {
         readMode = .all
         channel.read()
     }
 
-    /// Ends the connection; a response under way is told as `abandoned`.
+    /// Ends the connection; a response being received is reported as `abandoned`.
     package func close() {
         finish(.abandoned)
         channel.close(promise: nil)

@@ -1,11 +1,11 @@
 import NIOCore
 
-/// A connection of HTTP/2 in clear text for tests: frames out, frames in.
+/// A client connection of HTTP/2 in clear text that sends and receives single frames.
 package final class HTTP2Client {
-    /// The socket beneath, for tests that write bytes of their own.
+    /// The underlying socket, for tests that write raw bytes.
     package let socket: Socket
     private var received: [UInt8] = []
-    /// How the server ended the connection, if it did.
+    /// How the server ended the connection; `nil` while it is open.
     package private(set) var end: ResponseEnding?
     private var streamNext: UInt32 = 1
 
@@ -14,8 +14,8 @@ package final class HTTP2Client {
     /// - Parameters:
     ///   - port: The port.
     ///   - settings: Parameters of SETTINGS, number and value.
-    ///   - header: What a load balancer sends before.
-    /// - Throws: What the system says.
+    ///   - header: Bytes that a load balancer sends first (PROXY protocol).
+    /// - Throws: A system error if the connection fails.
     package init(
         port: Int, settings: [(UInt16, UInt32)] = [], behind header: [UInt8] = []
     ) throws {
@@ -28,18 +28,18 @@ package final class HTTP2Client {
         try send(frames)
     }
 
-    /// Sends frames.
+    /// Sends a list of frames.
     package func send(_ frames: [HTTP2Frame]) throws {
         try socket.send(frames.flatMap(\.bytes))
     }
 
-    /// A number for the next request.
+    /// Returns the stream identifier of the next request.
     package func nextStreamID() -> UInt32 {
         defer { streamNext += 2 }
         return streamNext
     }
 
-    /// The next frame; nil if none came in time or the connection has ended.
+    /// Returns the next frame, or `nil` if none arrives in time or the connection has ended.
     package func next(seconds: Double = 30) -> HTTP2Frame? {
         let deadline = Deadline.seconds(seconds)
         while true {
@@ -55,7 +55,7 @@ package final class HTTP2Client {
         }
     }
 
-    /// Reads up to the frame that `isWanted`; nil if it does not come.
+    /// Reads up to the first frame that satisfies `isWanted`; `nil` if none arrives.
     package func next(
         seconds: Double = 30, where isWanted: (HTTP2Frame) -> Bool
     ) -> HTTP2Frame? {
@@ -65,12 +65,12 @@ package final class HTTP2Client {
         return nil
     }
 
-    /// Reads up to GOAWAY and gives its code; nil if none comes.
+    /// Reads up to GOAWAY and returns its error code, or `nil` if none arrives.
     package func waitForGoAway(seconds: Double = 30) -> UInt32? {
         next(seconds: seconds) { $0.kind == .goAway }?.code
     }
 
-    /// Drops what still comes, and says how the connection ended.
+    /// Drops all further frames and returns how the connection ended.
     package func waitForEnd(seconds: Double = 30) -> ResponseEnding {
         let deadline = Deadline.seconds(seconds)
         while end == nil, !deadline.hasPassed {
@@ -79,10 +79,12 @@ package final class HTTP2Client {
         return end ?? .timedOut
     }
 
-    /// Sends SETTINGS and PING their answers, and reads a request's answer with all windows open.
+    /// Acknowledges SETTINGS and PING, sends a request and reads its response with all windows kept
+    /// open.
     ///
-    /// - Returns: The status if it is a common one, the bytes of the body, and whether it is whole.
-    /// - Throws: What the system says if nothing can be sent.
+    /// - Returns: The status if it has an HPACK static index, the body bytes, and whether the body
+    ///   is complete.
+    /// - Throws: A system error if nothing can be sent.
     package func get(
         _ path: String, host: String = "localhost"
     ) throws -> (status: Int?, body: [UInt8], isWhole: Bool) {
@@ -91,7 +93,7 @@ package final class HTTP2Client {
         return try response(on: stream)
     }
 
-    /// Reads the answer on a stream, all windows kept open.
+    /// Reads the response on a stream with all windows kept open.
     package func response(
         on stream: UInt32
     ) throws -> (status: Int?, body: [UInt8], isWhole: Bool) {

@@ -1,28 +1,28 @@
-/// A frame of HTTP/2 (RFC 9113 §4.1), for clients that write what no library would.
+/// A frame of HTTP/2 (RFC 9113 §4.1), for clients that write frames no library would write.
 package struct HTTP2Frame: Hashable, Sendable {
-    /// The types of frame (RFC 9113 §6).
+    /// The known frame types (RFC 9113 §6).
     package enum Kind: UInt8, Sendable {
         case data, headers, priority, reset, settings, pushPromise, ping, goAway, window
         case continuation
     }
 
-    /// The type's number.
+    /// The code of the frame type.
     package var type: UInt8
     /// The flags.
     package var flags: UInt8
-    /// The stream's number; 0 for the connection.
+    /// The stream identifier; 0 for the connection.
     package var stream: UInt32
-    /// What follows the nine bytes of the head.
+    /// The bytes after the nine-byte frame header.
     package var payload: [UInt8]
 
-    /// A frame of a known type.
+    /// Creates a frame of a known type.
     package init(
         _ kind: Kind, flags: UInt8 = 0, stream: UInt32 = 0, payload: [UInt8] = []
     ) {
         self.init(type: kind.rawValue, flags: flags, stream: stream, payload: payload)
     }
 
-    /// A frame of any type.
+    /// Creates a frame of any type.
     package init(type: UInt8, flags: UInt8 = 0, stream: UInt32 = 0, payload: [UInt8] = []) {
         self.type = type
         self.flags = flags
@@ -30,22 +30,22 @@ package struct HTTP2Frame: Hashable, Sendable {
         self.payload = payload
     }
 
-    /// The known type, if it is one.
+    /// The known type; `nil` for an unknown one.
     package var kind: Kind? { Kind(rawValue: type) }
 
     /// The bytes of the frame.
     package var bytes: [UInt8] { head(length: payload.count) + payload }
 
-    /// The nine bytes of its head, with a length that may be false.
+    /// Returns the nine-byte frame header with any length, true or false.
     package func head(length: Int) -> [UInt8] {
         [UInt8(length >> 16 & 255), UInt8(length >> 8 & 255), UInt8(length & 255), type, flags]
             + Self.number(stream)
     }
 
-    /// Whether a flag is set.
+    /// True if a flag is set.
     package func isSet(_ flag: UInt8) -> Bool { flags & flag != 0 }
 
-    /// The error code of RST_STREAM and GOAWAY; nil for others.
+    /// The error code of RST_STREAM and GOAWAY; `nil` for other types.
     package var code: UInt32? {
         switch kind {
         case .reset: number(at: 0)
@@ -54,12 +54,12 @@ package struct HTTP2Frame: Hashable, Sendable {
         }
     }
 
-    /// The 32-bit number at `offset` of the payload; 0 if there is none.
+    /// Returns the 32-bit number at `offset` of the payload, or 0 if the payload is too short.
     package func number(at offset: Int) -> UInt32 {
         payload.dropFirst(offset).prefix(4).reduce(0) { $0 << 8 | UInt32($1) }
     }
 
-    /// Takes the first frame off `bytes`, if it is whole.
+    /// Removes and returns the first frame of `bytes` if it is complete.
     static func take(from bytes: inout [UInt8]) -> HTTP2Frame? {
         guard bytes.count >= 9 else { return nil }
         let length = bytes[0..<3].reduce(0) { $0 << 8 | Int($1) }
@@ -82,34 +82,34 @@ extension HTTP2Frame {
     package static let acknowledged: UInt8 = 0x1
     package static let endHeaders: UInt8 = 0x4
 
-    /// What a client's connection begins with (RFC 9113 §3.4).
+    /// The connection preface of a client (RFC 9113 §3.4).
     package static let preface = Array("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".utf8)
 
-    /// SETTINGS of these parameters.
+    /// Creates a SETTINGS frame with these parameters.
     package static func settings(_ list: [(UInt16, UInt32)] = []) -> HTTP2Frame {
         let payload = list.flatMap { [UInt8($0.0 >> 8), UInt8($0.0 & 255)] + number($0.1) }
         return HTTP2Frame(.settings, payload: payload)
     }
 
-    /// The answer to SETTINGS.
+    /// The SETTINGS frame with the ACK flag.
     package static let settingsAcknowledgement = HTTP2Frame(.settings, flags: acknowledged)
 
-    /// PING with these eight bytes.
+    /// Creates a PING frame with these eight bytes.
     package static func ping(_ payload: [UInt8] = Array("12345678".utf8)) -> HTTP2Frame {
         HTTP2Frame(.ping, payload: payload)
     }
 
-    /// WINDOW_UPDATE.
+    /// Creates a WINDOW_UPDATE frame.
     package static func window(_ stream: UInt32, _ increment: UInt32) -> HTTP2Frame {
         HTTP2Frame(.window, stream: stream, payload: number(increment))
     }
 
-    /// RST_STREAM, CANCEL by default.
+    /// Creates an RST_STREAM frame, by default with CANCEL.
     package static func reset(_ stream: UInt32, _ code: UInt32 = 8) -> HTTP2Frame {
         HTTP2Frame(.reset, stream: stream, payload: number(code))
     }
 
-    /// A whole request in one HEADERS frame; a body follows if `hasBody`.
+    /// Creates a complete request in one HEADERS frame; a body follows if `hasBody`.
     package static func request(
         _ stream: UInt32, _ path: String, method: String = "GET", host: String = "localhost",
         fields: [(String, String)] = [], hasBody: Bool = false
@@ -120,9 +120,9 @@ extension HTTP2Frame {
     }
 }
 
-/// Field sections written without tables (RFC 7541 §6.2.2).
+/// Field blocks encoded without a dynamic table (RFC 7541 §6.2.2).
 package enum FieldBlock {
-    /// A request's.
+    /// Encodes the field block of a request.
     package static func request(
         _ method: String = "GET", _ path: String = "/", host: String = "localhost",
         _ fields: [(String, String)] = []
@@ -133,20 +133,20 @@ package enum FieldBlock {
         return (own + fields).flatMap { line($0.0, $0.1) }
     }
 
-    /// One field line that enters no table.
+    /// Encodes one field line without indexing.
     package static func line(_ name: String, _ value: String) -> [UInt8] {
         [0x00] + string(name) + string(value)
     }
 
-    /// One field line that becomes the first of the table's own (RFC 7541 §6.2.1).
+    /// Encodes one field line that is added to the dynamic table (RFC 7541 §6.2.1).
     package static func incrementallyIndexed(_ name: String, _ value: String) -> [UInt8] {
         [0x40] + string(name) + string(value)
     }
 
-    /// The first of the table's own lines, in one byte (RFC 7541 §6.1).
+    /// The one-byte index of the first entry of the dynamic table (RFC 7541 §6.1).
     package static let firstDynamicIndex: UInt8 = 0xBE
 
-    /// Text without Huffman coding (RFC 7541 §5.2).
+    /// Encodes a string without Huffman coding (RFC 7541 §5.2).
     private static func string(_ text: String) -> [UInt8] {
         let bytes = Array(text.utf8)
         guard bytes.count >= 127 else { return [UInt8(bytes.count)] + bytes }
@@ -159,10 +159,11 @@ package enum FieldBlock {
         return length + [UInt8(rest)] + bytes
     }
 
-    /// The status that a response's section begins with, where it is one that has a number of its
-    /// own (RFC 7541 appendix A); nil for others.
+    /// Returns the status at the start of a response's field block if it has an entry in the static
+    /// table (RFC 7541 appendix A), otherwise `nil`.
     package static func status(_ block: [UInt8]) -> Int? {
-        // Before it may stand a new size of the table (RFC 7541 §6.3), of one byte if it is 0.
+        // A dynamic table size update (RFC 7541 §6.3) may precede it, one byte long if the size is
+        // 0.
         let rest = block.drop { $0 == 0x20 }
         guard let first = rest.first, (0x88...0x8E).contains(first) else { return nil }
         return [200, 204, 206, 304, 400, 404, 500][Int(first - 0x88)]

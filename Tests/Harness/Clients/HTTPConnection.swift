@@ -1,16 +1,16 @@
 import NIOCore
 
-/// A connection to a server, for tests: requests out, responses in, one after the other.
+/// An HTTP/1.1 client connection that sends requests and reads responses in turn.
 package final class HTTPConnection {
-    /// The socket beneath, for tests that write bytes of their own.
+    /// The underlying socket, for tests that write raw bytes.
     package let socket: Socket
     private var received = ByteBuffer()
-    /// How the last read from the socket ended the connection, if it did.
+    /// How the last read found the connection ended; `nil` while it is open.
     private var end: ResponseEnding?
 
     private static let pieceBytesMax = 64 * 1_024
 
-    /// Connects to a port of 127.0.0.1, of another namespace if one is named.
+    /// Connects to a port of 127.0.0.1, in another network namespace if one is given.
     package init(
         port: Int, from address: String? = nil, receiveBufferBytes: CInt? = nil,
         in space: NetworkNamespace? = nil
@@ -24,12 +24,12 @@ package final class HTTPConnection {
     /// - Parameters:
     ///   - target: The request target.
     ///   - method: The method.
-    ///   - host: The value of `HostRate`.
-    ///   - fields: Field lines beside `HostRate`.
+    ///   - host: The value of `Host`.
+    ///   - fields: Field lines beside `Host`.
     ///   - expecting: An image to compare the body with, in place of keeping it.
     ///   - seconds: How long to wait for each piece of the response.
     /// - Returns: The response, however it ended.
-    /// - Throws: What the system says if the request cannot be sent.
+    /// - Throws: A system error if the request cannot be sent.
     package func get(
         _ target: String, method: String = "GET", host: String = "localhost",
         fields: [String] = [], expecting: TestImage? = nil, seconds: Double = 30
@@ -41,13 +41,13 @@ package final class HTTPConnection {
     /// Sends a request with a body and reads its response.
     ///
     /// - Parameters:
-    ///   - body: All of the body.
+    ///   - body: The complete body.
     ///   - target: The request target.
-    ///   - host: The value of `HostRate`.
+    ///   - host: The value of `Host`.
     ///   - method: The method.
-    ///   - fields: Field lines beside `HostRate` and `Content-Length`.
+    ///   - fields: Field lines beside `Host` and `Content-Length`.
     /// - Returns: The response, however it ended.
-    /// - Throws: What the system says if the request cannot be sent.
+    /// - Throws: A system error if the request cannot be sent.
     package func post(
         _ body: String, to target: String, host: String = "localhost", method: String = "POST",
         fields: [String] = []
@@ -59,7 +59,7 @@ package final class HTTPConnection {
         return readResponse(method: method)
     }
 
-    /// The bytes of a request without body.
+    /// Returns the bytes of a request without body.
     package static func request(
         _ target: String, method: String = "GET", host: String = "localhost",
         fields: [String] = []
@@ -71,9 +71,9 @@ package final class HTTPConnection {
     /// Reads the next response.
     ///
     /// - Parameters:
-    ///   - method: The method of the request it answers.
+    ///   - method: The method of the corresponding request.
     ///   - expecting: An image to compare the body with, in place of keeping it.
-    ///   - bodyBytesMax: Stop as `abandoned` once that much of the body has come.
+    ///   - bodyBytesMax: Body bytes after which the response ends as `abandoned`.
     ///   - seconds: How long to wait for each piece.
     /// - Returns: The response, however it ended.
     package func readResponse(
@@ -94,7 +94,7 @@ package final class HTTPConnection {
         return reader.response
     }
 
-    /// Waits for the server to end the connection; bytes that come before are dropped.
+    /// Waits for the server to end the connection, and drops all bytes that arrive before.
     ///
     /// - Returns: `cutShort` for an orderly end, `reset`, or `timedOut`.
     package func waitForEnd(seconds: Double = 30) -> ResponseEnding {
@@ -106,7 +106,7 @@ package final class HTTPConnection {
         return end ?? .timedOut
     }
 
-    /// Whether the server has sent nothing that was not read, and keeps the connection open.
+    /// Returns true if the connection stays open and no unread byte arrives within `seconds`.
     package func isIdle(seconds: Double) -> Bool {
         if end == nil, received.readableBytes == 0 { receive(seconds) }
         return end == nil && received.readableBytes == 0
@@ -125,12 +125,12 @@ package final class HTTPConnection {
 
 /// Request targets of the image interface.
 package enum ImageRequestTarget {
-    /// `/v1/image?url=…` for an absolute URL, everything but unreserved characters encoded.
+    /// Returns `/v1/image?url=…` for an absolute URL; all but unreserved characters are encoded.
     package static func forURL(_ url: String) -> String {
         "/v1/image?url=" + encoded(url)
     }
 
-    /// The text with every byte percent-encoded that is not unreserved (RFC 3986 §2.3).
+    /// Returns the text with every byte percent-encoded that is not unreserved (RFC 3986 §2.3).
     package static func encoded(_ text: String) -> String {
         let digits = Array("0123456789ABCDEF")
         return text.utf8.reduce(into: "") { encoded, byte in

@@ -1,18 +1,19 @@
 import Foundation
 
-/// Connections that ask a server for images at random, one after the other, until they are stopped
-/// or the server is gone; every answer is held against what it has to be.
+/// A load of connections that request random images in turn and compare every response.
+///
+/// The load runs until it is stopped or the server has ended.
 package final class ImageLoad: Sendable {
-    /// An image and the target it is asked for by.
+    /// An image and its request target.
     package typealias RequestedImage = (target: String, image: TestImage)
 
-    /// What came.
+    /// The responses by result.
     package struct Counts: Sendable {
-        /// Answers that looked whole.
+        /// Number of responses that looked complete.
         package var complete = 0
-        /// Answers that broke off.
+        /// Number of responses that were cut off.
         package var truncated = 0
-        /// Those that looked whole and were not the image, as text.
+        /// Descriptions of the responses that looked complete but were not the image.
         package var wrong: [String] = []
     }
 
@@ -24,7 +25,7 @@ package final class ImageLoad: Sendable {
 
     private let state = Monitor(State())
 
-    /// Begins to ask; everything at random follows from `seed`.
+    /// Starts the load; all random choices follow from `seed`.
     package init(
         port: Int, connections: Int, seed: UInt64, _ wanted: [RequestedImage]
     ) {
@@ -41,12 +42,12 @@ package final class ImageLoad: Sendable {
         state.update { $0.isOver = true }
     }
 
-    /// Waits until so many answers have come whole; false if they do not come.
+    /// Waits until `count` complete responses have arrived, and returns false on timeout.
     package func waitForAnswers(_ count: Int, seconds: Double = 30) -> Bool {
         state.wait(until: .seconds(seconds)) { $0.tally.complete >= count }
     }
 
-    /// Asks no more; what came.
+    /// Stops the load and returns the counts.
     package func stop(seconds: Double = 60) -> Counts {
         state.update { $0.isOver = true }
         _ = state.wait(until: .seconds(seconds)) { $0.running == 0 }

@@ -1,61 +1,61 @@
 import Foundation
 
-/// How the reading of a response came to its end.
+/// How the reading of a response ended.
 package enum ResponseEnding: Sendable, Equatable {
-    /// As its framing said: length reached, last chunk seen, or no body due.
+    /// The end given by the framing: length reached, last chunk read, or no body due.
     case complete
-    /// Delimited by close, and the connection was closed in order.
+    /// A body delimited by the close of the connection, which was orderly.
     case closeDelimited
-    /// The connection was closed in order before the message was whole.
+    /// An orderly close before the message was complete.
     case truncated
-    /// The connection was reset.
+    /// A reset of the connection.
     case reset
-    /// Nothing more came in time.
+    /// No further byte in time.
     case timedOut
-    /// The reader gave up on purpose.
+    /// A deliberate stop by the reader.
     case abandoned
-    /// It was no HTTP response.
+    /// Bytes that are no HTTP response.
     case malformed(String)
 }
 
-/// A response as a client saw it.
+/// A response as a client received it.
 package struct Response: Sendable {
-    /// `HTTP/1.1`; empty if no head came.
+    /// The version, such as `HTTP/1.1`; empty if no head arrived.
     package var version = ""
-    /// The status code; 0 if no head came.
+    /// The status code; 0 if no head arrived.
     package var status = 0
     /// The field lines.
     package var fields = HeaderFields()
-    /// Status codes of interim responses before it.
+    /// Status codes of the preceding interim responses.
     package var interim: [Int] = []
-    /// Their field lines.
+    /// Field lines of the preceding interim responses.
     package var interimFields: [HeaderFields] = []
-    /// The field lines behind the last chunk.
+    /// The field lines of the trailer section.
     package var trailers = HeaderFields()
-    /// The body, or nil where the reader only compared it.
+    /// The body; `nil` where the reader only compared it.
     package var body: [UInt8]?
-    /// Bytes of body received.
+    /// Number of body bytes received.
     package var bodyByteCount = 0
-    /// Whether the received body is a beginning of the expected image; true if none was expected.
+    /// True if the received body is a prefix of the expected image, or none was expected.
     package var isAsExpected = true
-    /// How it ended.
+    /// How the response ended.
     package var ending: ResponseEnding = .abandoned
 
-    /// Whether a client must take the response for whole.
+    /// True if a client must accept the response as complete.
     package var isWhole: Bool { ending == .complete || ending == .closeDelimited }
 
     /// The body as text.
     package var text: String { String(decoding: body ?? [], as: UTF8.self) }
 
-    /// The body as a JSON object; nil if it is none.
+    /// The body as a JSON object; `nil` if it is none.
     package var document: [String: Any]? {
         (try? JSONSerialization.jsonObject(with: Data(body ?? []))) as? [String: Any]
     }
 
-    /// A field's first value.
+    /// The first value of a field.
     package subscript(name: String) -> String? { fields[name] }
 
-    /// Whether it is whole, has that status, and its body is exactly that image.
+    /// True if the response is complete and has that status and exactly that image as its body.
     package func matches(_ image: TestImage, status wanted: Int = 200) -> Bool {
         guard isWhole, status == wanted, isAsExpected else { return false }
         guard let body else { return bodyByteCount == image.byteCount }
@@ -72,7 +72,7 @@ package struct Response: Sendable {
         }
     }
 
-    /// What stands between the semicolons that are not in a quoted string.
+    /// Splits a member at the semicolons outside quoted strings.
     private static func pieces(of member: String) -> [String] {
         var pieces = [""]
         var isQuoted = false
@@ -87,12 +87,12 @@ package struct Response: Sendable {
         return pieces
     }
 
-    /// Whether `Cache-Status` says that the cache answered by itself.
+    /// True if `Cache-Status` reports a hit.
     package var isHit: Bool { cacheStatus["hit"] != nil }
 }
 
 extension Response: CustomStringConvertible {
-    /// What it is in a line, without its body.
+    /// A one-line summary without the body.
     package var description: String {
         let lines = fields.lines.map { "\($0.name): \($0.value)" }.joined(separator: ", ")
         let same = isAsExpected ? "" : ", not as expected"
@@ -104,45 +104,45 @@ extension Response: CustomStringConvertible {
 package struct HeaderField: Sendable, Equatable {
     /// The name as it was sent.
     package let name: String
-    /// The value without the white space around it.
+    /// The value without surrounding white space.
     package let value: String
 
-    /// A field line of this name and value.
+    /// Creates a field line from its name and value.
     package init(_ name: String, _ value: String) {
         self.name = name
         self.value = value
     }
 }
 
-/// The field lines of a message in the order they came, found by name without regard to case.
+/// The field lines of a message in order, looked up by name without regard to case.
 package struct HeaderFields: Sendable, Equatable {
-    /// The lines in their order.
+    /// The field lines in order.
     package var lines: [HeaderField]
 
-    /// A list of these lines.
+    /// Creates a list of field lines.
     package init(_ lines: [HeaderField] = []) {
         self.lines = lines
     }
 
-    /// The value of the first line of that name.
+    /// The value of the first line with that name.
     package subscript(name: String) -> String? {
         all(name).first
     }
 
-    /// The values of every line of that name.
+    /// Returns the values of all lines with that name.
     package func all(_ name: String) -> [String] {
         let wanted = name.lowercased()
         return lines.filter { $0.name.lowercased() == wanted }.map(\.value)
     }
 
-    /// The members of a comma-separated list field, over all its lines.
+    /// Returns the members of a comma-separated list field, over all its lines.
     package func members(_ name: String) -> [String] {
         all(name).flatMap { $0.split(separator: ",") }.map {
             $0.trimmingWhitespace()
         }
     }
 
-    /// Reads one `name: value` line; nil if it is none, or has space before its colon.
+    /// Parses a `name: value` line; `nil` if it is invalid or has white space before the colon.
     static func parse(_ line: String) -> HeaderField? {
         guard let colon = line.firstIndex(of: ":"), colon > line.startIndex else { return nil }
         let name = line[..<colon]
@@ -153,7 +153,7 @@ package struct HeaderFields: Sendable, Equatable {
 }
 
 extension StringProtocol {
-    /// The text without spaces and tabs at its ends.
+    /// Returns the text without leading and trailing spaces and tabs.
     func trimmingWhitespace() -> String {
         let isSpace: (Character) -> Bool = { $0 == " " || $0 == "\t" }
         return String(String(drop(while: isSpace).reversed()).drop(while: isSpace).reversed())

@@ -1,9 +1,10 @@
 import NIOCore
 
-/// Reads one response, or the body of a request, out of bytes as they come; strict, and independent
-/// of the product's codec.
+/// An incremental parser of one response, or of one request body.
+///
+/// It is strict and independent of the product's codec.
 struct ResponseReader {
-    /// What the reader waits for.
+    /// The element that the parser expects next.
     private enum State: Equatable {
         case head
         case length(left: Int)
@@ -24,17 +25,17 @@ struct ResponseReader {
 
     private static let lineBytesMax = 64 * 1_024
 
-    /// A reader of the answer to a request.
+    /// Creates a reader of the response to a request.
     ///
     /// - Parameters:
-    ///   - method: The request's method; an answer to HEAD has no body.
-    ///   - recorder: What to do with the body.
+    ///   - method: The request's method; a response to HEAD has no body.
+    ///   - recorder: Records the body.
     init(method: String, recorder: BodyRecorder) {
         isHead = method == "HEAD"
         self.recorder = recorder
     }
 
-    /// A reader of the body of a request whose head has these fields: by length, chunks, or none.
+    /// Creates a reader of the body of a request with these fields: by length, by chunks, or empty.
     init(bodyOf fields: HeaderFields, recorder: BodyRecorder) {
         isHead = false
         self.recorder = recorder
@@ -47,16 +48,16 @@ struct ResponseReader {
         }
     }
 
-    /// Whether the response has come to its end.
+    /// True if the response has ended.
     var isDone: Bool { state == .done }
-    /// Whether the head is complete.
+    /// True if the head is complete.
     var hasHead: Bool { response.status != 0 }
-    /// Body bytes so far.
+    /// Body bytes received so far.
     var bodyByteCount: Int { recorder.byteCount }
-    /// Whether it came to its end as its framing said.
+    /// True if the response ended as its framing says.
     var isComplete: Bool { response.ending == .complete }
 
-    /// What is known by now of a request's body.
+    /// The state of a request's body.
     var body: OriginRequestBody {
         var known = response
         recorder.finish(&known)
@@ -65,7 +66,7 @@ struct ResponseReader {
             isComplete: isComplete, trailers: known.trailers)
     }
 
-    /// Takes what belongs to this response from the buffer and leaves what follows it.
+    /// Consumes the bytes of this response from the buffer and leaves those that follow.
     mutating func read(_ buffer: inout ByteBuffer) {
         while state != .done, buffer.readableBytes > 0 {
             switch state {
@@ -86,11 +87,10 @@ struct ResponseReader {
         }
     }
 
-    /// The connection ended, or the reader gives up: the response is what it is.
+    /// Ends the response because the connection ended or the reader gives up.
     mutating func end(_ ending: ResponseEnding) {
         guard state != .done else { return }
-        // Where nothing says so, nobody can tell the end of the body from a connection that is left
-        // idle.
+        // Without announced framing, the end of the body looks like an idle connection.
         let isAnnounced =
             response.version == "HTTP/1.0"
             || response.fields.all("Connection").contains { $0.lowercased() == "close" }
@@ -110,7 +110,7 @@ struct ResponseReader {
         return left - count
     }
 
-    /// A whole line without its CRLF; nil until there is one, or if it is none.
+    /// Removes a complete line and returns it without its CRLF; `nil` if none is complete or valid.
     private mutating func takeLine(_ buffer: inout ByteBuffer) -> String? {
         while let byte: UInt8 = buffer.readInteger() {
             line.append(byte)
@@ -173,7 +173,7 @@ struct ResponseReader {
         determineFraming()
     }
 
-    /// RFC 9112 §6.3, with everything ambiguous refused.
+    /// Determines the framing by RFC 9112 §6.3, and refuses everything ambiguous.
     private mutating func determineFraming() {
         let codings = response.fields.all("Transfer-Encoding")
         let lengths = response.fields.all("Content-Length")
@@ -197,17 +197,17 @@ struct ResponseReader {
     }
 }
 
-/// What a reader does with the bytes of a body: keep them, compare them with an image, or count.
+/// Records body bytes: keeps them, compares them with an image, or counts them.
 struct BodyRecorder {
     private(set) var byteCount = 0
     private(set) var isAsExpected = true
     private var kept: [UInt8]?
     private let expected: TestImage?
 
-    /// A record that keeps every byte.
+    /// A recorder that keeps every byte.
     static var keeping: BodyRecorder { BodyRecorder(kept: [], expected: nil) }
 
-    /// A record that compares with an image, or only counts, and keeps nothing.
+    /// Returns a recorder that compares with an image, or only counts, and keeps nothing.
     static func comparing(_ image: TestImage?) -> BodyRecorder {
         BodyRecorder(kept: nil, expected: image)
     }
@@ -223,7 +223,7 @@ struct BodyRecorder {
         byteCount += piece.readableBytes
     }
 
-    /// Writes what is known into a response.
+    /// Writes the recorded values into a response.
     func finish(_ response: inout Response) {
         response.body = kept
         response.bodyByteCount = byteCount

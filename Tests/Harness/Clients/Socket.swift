@@ -2,7 +2,7 @@ import Foundation
 import Glibc
 package import NIOCore
 
-/// What a read from a socket brought.
+/// The result of a read from a socket.
 package enum SocketReadResult {
     case bytes
     case end
@@ -10,7 +10,7 @@ package enum SocketReadResult {
     case timedOut
 }
 
-/// A TCP connection over blocking-style calls with deadlines.
+/// A TCP connection with blocking calls that have deadlines.
 package final class Socket {
     private(set) var descriptor: CInt
 
@@ -18,10 +18,10 @@ package final class Socket {
     ///
     /// - Parameters:
     ///   - port: The port.
-    ///   - address: The address of this machine to connect from; nil for any.
+    ///   - address: The local address to connect from; `nil` for any.
     ///   - receiveBufferBytes: Size of the kernel's receive buffer, set before connecting.
-    ///   - space: Whose 127.0.0.1 it is; nil for that of this process.
-    /// - Throws: What the system says, for example that the connection was refused.
+    ///   - space: The network namespace of the server; `nil` for that of this process.
+    /// - Throws: A system error, for example if the connection is refused.
     package init(
         port: Int, from address: String? = nil, receiveBufferBytes: CInt? = nil,
         in space: NetworkNamespace? = nil
@@ -44,7 +44,7 @@ package final class Socket {
         return descriptor
     }
 
-    /// Binds a socket to a free port of an address, which another may ask for by number.
+    /// Binds a socket to a free port of an address, which a later caller may bind by number.
     ///
     /// - Returns: The port.
     static func reserve(_ descriptor: CInt, on host: String) throws -> Int {
@@ -58,7 +58,7 @@ package final class Socket {
 
     /// Binds a socket to an address.
     ///
-    /// - Returns: The port, the one that is given unless that is 0.
+    /// - Returns: The bound port: `port`, or the assigned one if that is 0.
     static func bind(_ descriptor: CInt, to host: String, port: Int) throws -> Int {
         guard unsafe call(descriptor, host, port: port, to: Glibc.bind) == 0,
             let own = unsafe Self.port(of: descriptor, getsockname)
@@ -66,7 +66,7 @@ package final class Socket {
         return Int(own)
     }
 
-    /// A new socket bound to a free port of an address.
+    /// Returns a new socket bound to a free port of an address.
     static func bound(to host: String) throws -> CInt {
         let descriptor = try open()
         guard unsafe call(descriptor, host, port: 0, to: Glibc.bind) == 0,
@@ -78,14 +78,14 @@ package final class Socket {
         return descriptor
     }
 
-    /// Calls the system with this socket and an address.
+    /// Makes a system call with this socket and an address.
     private func call(
         _ host: String, port: Int, to call: (CInt, UnsafePointer<sockaddr>, socklen_t) -> CInt
     ) -> CInt {
         unsafe Self.call(descriptor, host, port: port, to: call)
     }
 
-    /// Calls the system with a socket and an address.
+    /// Makes a system call with a socket and an address.
     static func call(
         _ descriptor: CInt, _ host: String, port: Int,
         to call: (CInt, UnsafePointer<sockaddr>, socklen_t) -> CInt
@@ -111,7 +111,7 @@ package final class Socket {
 
     /// Sends all the bytes.
     ///
-    /// - Throws: What the system says, or `EAGAIN` if the peer took them not in time.
+    /// - Throws: A system error, or `EAGAIN` if the peer does not accept them in time.
     package func send(_ bytes: [UInt8], seconds: Double = 30) throws {
         let deadline = Deadline.seconds(seconds)
         var sent = 0
@@ -136,7 +136,7 @@ package final class Socket {
         try send(Array(text.utf8))
     }
 
-    /// Appends what has come, at most `bytesMax`, waiting until the deadline for the first byte.
+    /// Appends received bytes, at most `bytesMax`, and waits for the first byte until the deadline.
     package func receive(
         into buffer: inout ByteBuffer, bytesMax: Int, _ deadline: Deadline
     ) -> SocketReadResult {
@@ -156,12 +156,12 @@ package final class Socket {
         }
     }
 
-    /// Whether something can be read, the end included, before the deadline.
+    /// Waits until there is something to read, the end included, and returns false on timeout.
     package func waitForInput(seconds: Double) -> Bool {
         wait(CInt(POLLIN), .seconds(seconds))
     }
 
-    /// Whether the peer ends the connection before the deadline, whatever it has sent before.
+    /// Returns true if the peer ends the connection before the deadline, whatever it sends before.
     package func isEndedByPeer(seconds: Double) -> Bool {
         let deadline = Deadline.seconds(seconds)
         var buffer = ByteBuffer()
@@ -175,7 +175,7 @@ package final class Socket {
         }
     }
 
-    /// Says that nothing more will be sent.
+    /// Shuts down the sending side.
     package func finishSending() {
         _ = shutdown(descriptor, CInt(SHUT_WR))
     }
@@ -188,7 +188,7 @@ package final class Socket {
         close()
     }
 
-    /// Ends the connection.
+    /// Closes the connection.
     package func close() {
         guard descriptor >= 0 else { return }
         _ = Glibc.close(descriptor)
@@ -212,7 +212,7 @@ package final class Socket {
 }
 
 extension Socket {
-    /// Whether the process at the other end, on this machine, has read everything that was sent.
+    /// True if the local process at the other end has read everything that was sent.
     package var isReadByPeer: Bool {
         let text = Self.table()
         guard let own = unsafe Self.port(of: descriptor, getsockname),
@@ -229,7 +229,7 @@ extension Socket {
         return false
     }
 
-    /// The kernel gives it in parts, of which a short one is not the last.
+    /// Reads the kernel's socket table, which arrives in parts; a short part is not the last.
     private static func table() -> String {
         let file = FileHandle(forReadingAtPath: "/proc/net/tcp")
         var text = ""
@@ -248,7 +248,7 @@ extension Socket {
         CInt, UnsafeMutablePointer<sockaddr>?, UnsafeMutablePointer<socklen_t>?
     ) -> CInt
 
-    /// The port at an end of a connection that the system names.
+    /// Returns the port of one end of a connection, by `getsockname` or `getpeername`.
     static func port(of descriptor: CInt, _ question: AddressCall) -> UInt16? {
         var address = sockaddr_in()
         var size = socklen_t(MemoryLayout<sockaddr_in>.size)
@@ -263,7 +263,7 @@ extension Socket {
 
 /// The number of files and sockets this process may hold open.
 package enum DescriptorLimit {
-    /// Raises the soft limit to the hard one, once, so that thousands of connections fit.
+    /// Raises the soft limit to the hard limit, once, so that thousands of connections fit.
     package static func raise() {
         _ = raised
     }
@@ -280,12 +280,12 @@ package enum DescriptorLimit {
 
 /// A failed system call.
 package struct SystemError: Error, CustomStringConvertible {
-    /// The call.
+    /// The name of the call.
     package let call: String
-    /// Its error number.
+    /// The error number.
     package let number: CInt
 
-    /// The call and the system's words.
+    /// The name of the call and the system's message.
     package var description: String {
         unsafe "\(call): \(String(cString: strerror(number)))"
     }

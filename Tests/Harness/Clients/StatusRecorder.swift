@@ -1,7 +1,6 @@
 import Foundation
 
-/// Sends the same requests on one connection, in one piece, again and again, and notes which
-/// statuses came together.
+/// A client that sends the same pipelined requests repeatedly and records their statuses together.
 package final class StatusRecorder: Sendable {
     private struct State {
         var seen: Set<[Int]> = []
@@ -12,12 +11,12 @@ package final class StatusRecorder: Sendable {
 
     private let state = Monitor(State())
 
-    /// Begins to ask.
+    /// Starts to send the requests.
     ///
     /// - Parameters:
     ///   - port: The server's port on 127.0.0.1.
-    ///   - requests: The bytes of each request, whose answers must leave the connection open.
-    /// - Throws: What the system says against connecting.
+    ///   - requests: The bytes of each request, whose response must leave the connection open.
+    /// - Throws: A system error if the connection fails.
     package init(port: Int, _ requests: [[UInt8]]) throws {
         let connection = ThreadConfined(try HTTPConnection(port: port))
         Thread.detachNewThread { [state] in
@@ -37,7 +36,7 @@ package final class StatusRecorder: Sendable {
         state.update { $0.isOver = true }
     }
 
-    /// Asks no more; which statuses came together, 0 for no answer, and how often was asked.
+    /// Stops and returns the distinct status lists, 0 for a missing response, and the round count.
     package func stop(seconds: Double = 60) -> (seen: Set<[Int]>, rounds: Int) {
         state.update { $0.isOver = true }
         _ = state.wait(until: .seconds(seconds), for: \.hasEnded)
@@ -50,7 +49,7 @@ package final class StatusRecorder: Sendable {
     }
 }
 
-/// A connection that is handed to one thread and used there alone.
+/// A connection that is passed to one thread and used only there.
 private struct ThreadConfined: @unchecked Sendable {
     let value: HTTPConnection
 

@@ -1,11 +1,11 @@
 import Foundation
 
-/// Images for tests: real ones where the shared folder is at hand, made ones always.
+/// Images for tests: real ones if the shared folder is available, generated ones always.
 package enum ImageCorpus {
-    /// The real images of the shared folder, whole ones only; empty where the folder is missing.
+    /// The complete real images of the shared folder; empty if the folder is missing.
     package static let real = images(in: "whole")
 
-    /// The broken ones; empty where the folder is missing.
+    /// The broken images of the shared folder; empty if the folder is missing.
     package static let broken = images(in: "broken")
 
     private static func images(in part: String) -> [TestImage] {
@@ -20,13 +20,13 @@ package enum ImageCorpus {
         }
     }
 
-    /// Sizes in bytes about the borders where buffers and chunks end, 200 B to 20 MB.
+    /// Sizes in bytes around the boundaries of buffers and chunks, 200 B to 20 MB.
     package static let sizes = [
         200, 1_023, 4_096, 10_000, 16_384, 65_535, 65_536, 65_537, 131_072, 300_000, 1_048_577,
         5_000_000, 20_000_000,
     ]
 
-    /// Made images: each type small, and every size with the types taking turns.
+    /// Generated images: one small image of each type, and every size with alternating types.
     package static let generated: [TestImage] = {
         let kinds = TestImage.Kind.allCases
         let small = kinds.enumerated().map { index, kind in
@@ -39,7 +39,7 @@ package enum ImageCorpus {
         return small + sized
     }()
 
-    /// Real and made ones together.
+    /// All real and generated images.
     package static let all: [TestImage] = real + generated
 
     /// The `images` folder beside the repository, or one level further up for a work tree.
@@ -52,7 +52,7 @@ package enum ImageCorpus {
             .first { FileManager.default.fileExists(atPath: "\($0)/whole") }
     }
 
-    /// The lines of `manifest.csv` (file, bytes, type, …) that name images of one part.
+    /// Returns the lines of `manifest.csv` (file, bytes, type, …) for the images of one part.
     private static func manifest(
         of folder: String, _ part: String
     ) -> [(file: String, contentType: String)] {

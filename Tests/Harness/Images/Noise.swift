@@ -1,9 +1,9 @@
 import NIOCore
 
-/// An endless tape of pseudo-random bytes, made by repeating one loop of them.
+/// An endless sequence of pseudo-random bytes that repeats one loop.
 ///
-/// The loop's length is prime, so two pieces a multiple of a power of two apart are not alike, and
-/// a cache that mixes up its chunks is seen.
+/// The loop's length is prime, so two parts whose distance is a multiple of a power of two differ,
+/// and a cache that mixes up its chunks is detected.
 struct Noise: Sendable {
     private let loop: ByteBuffer
 
@@ -38,7 +38,7 @@ struct Noise: Sendable {
         return word ^ (word >> 31)
     }
 
-    /// Where on the tape the bytes of a seed begin.
+    /// Returns the offset in the sequence at which the bytes of a seed begin.
     static func offset(_ seed: UInt64) -> Int {
         var seed = seed
         return Int(mix(&seed) % UInt64(loopBytes))

@@ -1,12 +1,12 @@
 package import NIOCore
 
-/// An image of a known type whose bytes can be had from any offset without being stored.
+/// An image of a known type whose bytes are available from any offset without being stored.
 package struct TestImage: Sendable {
     /// A run of the image's bytes.
     enum Run: Sendable {
-        /// Bytes given one by one.
+        /// Literal bytes.
         case bytes(ByteBuffer)
-        /// `count` bytes of seeded noise from the given place of the noise's endless tape.
+        /// `count` bytes of seeded noise from the given offset of the noise's endless sequence.
         case noise(Noise, at: Int, count: Int)
 
         var count: Int {
@@ -17,11 +17,11 @@ package struct TestImage: Sendable {
         }
     }
 
-    /// What to call the image in messages and as last part of its URL; only unreserved characters.
+    /// The name in messages and as the last part of its URL; only unreserved characters.
     package let name: String
-    /// Its media type.
+    /// The media type.
     package let contentType: String
-    /// Its size in bytes.
+    /// The size in bytes.
     package let byteCount: Int
     private let runs: [Run]
 
@@ -32,26 +32,26 @@ package struct TestImage: Sendable {
         byteCount = runs.reduce(0) { $0 + $1.count }
     }
 
-    /// An image of exactly these bytes.
+    /// Creates an image of exactly these bytes.
     package init(name: String, contentType: String, bytes: [UInt8]) {
         self.init(
             name: name, contentType: contentType, runs: [.bytes(ByteBuffer(bytes: bytes))])
     }
 
-    /// An image that is these pieces one after the other, none of which is copied.
+    /// Creates an image from consecutive pieces, none of which is copied.
     package init(name: String, contentType: String, pieces: [ByteBuffer]) {
         self.init(name: name, contentType: contentType, runs: pieces.map { .bytes($0) })
     }
 
-    /// All its bytes.
+    /// All bytes of the image.
     package var bytes: [UInt8] { bytes(0..<byteCount) }
 
-    /// The bytes of a range, which must lie within the image.
+    /// Returns the bytes of a range, which must lie within the image.
     package func bytes(_ range: Range<Int>) -> [UInt8] {
         slices(range).flatMap { Array($0.readableBytesView) }
     }
 
-    /// The bytes of a range as slices of shared storage, none copied.
+    /// Returns the bytes of a range as slices of shared storage, none copied.
     func slices(_ range: Range<Int>) -> [ByteBuffer] {
         precondition(range.lowerBound >= 0 && range.upperBound <= byteCount)
         var slices: [ByteBuffer] = []
@@ -77,7 +77,7 @@ package struct TestImage: Sendable {
         }
     }
 
-    /// Whether `piece` is what the image holds at `offset`.
+    /// True if `piece` equals the image's bytes at `offset`.
     func holds(_ piece: ByteBuffer, at offset: Int) -> Bool {
         guard offset + piece.readableBytes <= byteCount else { return false }
         var rest = piece
@@ -88,12 +88,12 @@ package struct TestImage: Sendable {
 }
 
 extension TestImage: CustomStringConvertible {
-    /// Its name and type.
+    /// The name, type and size.
     package var description: String { "\(name) (\(contentType), \(byteCount) bytes)" }
 }
 
 extension TestImage {
-    /// The types of image that can be made.
+    /// The types of image that can be generated.
     package enum Kind: String, CaseIterable, Sendable {
         case jpeg, png, gif, webp, svg, avif, bmp, ico
 
@@ -107,11 +107,11 @@ extension TestImage {
         }
     }
 
-    /// An image with the head and the end its type demands and seeded noise between them.
+    /// Returns an image with the head and the end that its type requires and seeded noise between.
     ///
     /// - Parameters:
     ///   - kind: The type.
-    ///   - byteCount: Its exact size in bytes, at least 150.
+    ///   - byteCount: The exact size in bytes, at least 150.
     ///   - seed: Images of different seeds differ in almost every byte.
     /// - Returns: The image, of which no byte is stored.
     package static func generated(_ kind: Kind, byteCount: Int, seed: UInt64) -> TestImage {
@@ -121,7 +121,7 @@ extension TestImage {
             runs: filled(ends(kind, byteCount: byteCount), noise, byteCount: byteCount, seed: seed))
     }
 
-    /// The ends, and noise between them.
+    /// Returns an image of these ends with noise between them.
     static func filled(
         _ ends: (head: [UInt8], tail: [UInt8]), _ noise: Noise, byteCount: Int, seed: UInt64
     ) -> [Run] {
@@ -147,7 +147,7 @@ extension TestImage {
         }
     }
 
-    /// Start of image, JFIF, a grey 64×64 frame, start of scan; end of image.
+    /// The ends of a JPEG: start of image, JFIF, a grey 64×64 frame, start of scan; end of image.
     private static var jpeg: ([UInt8], [UInt8]) {
         let jfif: [UInt8] =
             [0xFF, 0xE0, 0, 16] + Array("JFIF\0".utf8) + [1, 1, 0, 0, 1, 0, 1, 0, 0]
@@ -156,7 +156,7 @@ extension TestImage {
         return ([0xFF, 0xD8] + jfif + frame + scan, [0xFF, 0xD9])
     }
 
-    /// With what its header holds and the checksum of that.
+    /// Returns the ends of a PNG with this header and its checksum.
     static func png(_ byteCount: Int, _ header: [UInt8]) -> (head: [UInt8], tail: [UInt8]) {
         let signature: [UInt8] = [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A]
         let start: [UInt8] = signature + big(13) + Array("IHDR".utf8) + header
@@ -172,7 +172,7 @@ extension TestImage {
         return (Array("GIF89a".utf8) + screen + image, [0, 0x3B])
     }
 
-    /// A lossy image of 64×64, as far as its frame header.
+    /// Returns the head of a lossy 64×64 WebP, as far as its frame header.
     private static func webp(_ byteCount: Int) -> [UInt8] {
         let frame: [UInt8] = [0x10, 0, 0, 0x9D, 0x01, 0x2A, 64, 0, 64, 0]
         return Array("RIFF".utf8) + little(byteCount - 8) + Array("WEBPVP8 ".utf8)
@@ -187,7 +187,7 @@ extension TestImage {
         return (Array(head.utf8), Array("</desc></svg>\n".utf8))
     }
 
-    /// An item of 64×64.
+    /// Returns the head of an AVIF with one 64×64 item.
     private static func avif(_ byteCount: Int) -> [UInt8] {
         let fileType = box("ftypavif", big(0) + Array("avifmif1miaf".utf8))
         let size = box("ispe", big(0) + big(64) + big(64))
@@ -195,7 +195,8 @@ extension TestImage {
         return head + big(byteCount - head.count) + Array("mdat".utf8)
     }
 
-    /// A box of the ISO base media file format; `type` may hold the first bytes of its data.
+    /// Returns a box of the ISO base media file format; `type` may hold the first bytes of its
+    /// data.
     private static func box(_ type: String, _ data: [UInt8]) -> [UInt8] {
         big(4 + type.utf8.count + data.count) + Array(type.utf8) + data
     }
@@ -210,7 +211,7 @@ extension TestImage {
             + little(dataBytes) + [UInt8](repeating: 0, count: 16)
     }
 
-    /// One image of 32×32 as a bitmap, whose height counts its mask too.
+    /// Returns the head of an ICO with one 32×32 bitmap, whose height includes its mask.
     private static func ico(_ byteCount: Int) -> [UInt8] {
         [0, 0, 1, 0, 1, 0, 32, 32, 0, 0, 1, 0, 32, 0] + little(byteCount - 22) + little(22)
             + bitmapHeader(width: 32, height: 64, dataBytes: byteCount - 62)
@@ -226,13 +227,13 @@ extension TestImage {
 }
 
 extension TestImage {
-    /// A PNG that says to have so many pixels, whatever follows.
+    /// Returns a PNG whose header declares these dimensions, whatever follows.
     ///
     /// - Parameters:
     ///   - width: Width in pixels.
     ///   - height: Height in pixels.
-    ///   - byteCount: Its exact size in bytes, at least 100.
-    /// - Returns: The image, of which no byte is stored but its ends.
+    ///   - byteCount: The exact size in bytes, at least 100.
+    /// - Returns: The image, of which only the ends are stored.
     package static func png(width: Int, height: Int, byteCount: Int = 200) -> TestImage {
         let ends = png(byteCount, big(width) + big(height) + [8, 6, 0, 0, 0, 0, 0, 0, 0])
         let seed = UInt64(width) &* 31 &+ UInt64(height)
@@ -241,12 +242,12 @@ extension TestImage {
             runs: filled(ends, .bytes, byteCount: byteCount, seed: seed))
     }
 
-    /// A JPEG of 64×64 whose frame header stands behind so many bytes of a colour profile.
+    /// Returns a 64×64 JPEG whose frame header follows a colour profile of that many bytes.
     ///
     /// - Parameters:
     ///   - profileBytes: A multiple of 60,000.
     ///   - seed: Images of different seeds differ in almost every byte.
-    /// - Returns: The image, of which no byte is stored but its headers.
+    /// - Returns: The image, of which only the headers are stored.
     package static func jpeg(profileBytes: Int, seed: UInt64) -> TestImage {
         precondition(profileBytes % 60_000 == 0)
         var runs: [Run] = [.bytes(ByteBuffer(bytes: [0xFF, 0xD8]))]

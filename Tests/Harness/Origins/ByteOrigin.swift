@@ -3,33 +3,33 @@ package import NIOCore
 import NIOPosix
 import Synchronization
 
-/// An origin that does byte for byte what its scripts say; listens on a loopback address.
+/// An origin that sends scripted bytes; listens on a loopback address.
 package final class ByteOrigin: Sendable {
-    /// One thing that a connection does, after the thing before it is done.
+    /// One action of a connection, started after the preceding one is done.
     package enum Step: Sendable {
         /// Wait for the end of a request's head.
         case awaitRequestHead
         /// Wait for this many bytes of a request's body, framing included.
         case awaitBody(Int)
-        /// Wait for this text, up to which everything is a request's body with its framing.
+        /// Wait for this text, which ends a request's body; its framing is included.
         case awaitBodyEnding(String)
-        /// Read no more until the test opens the gate.
+        /// Stop reading until the test opens the gate.
         case stopReading
         case send(String)
-        /// Send this many bytes of `block`, as fast as they are taken.
+        /// Send this many bytes of `block`, as fast as the peer accepts them.
         case flood(Int)
-        /// Each byte in a write of its own.
+        /// Send each byte in a separate write.
         case drip(String)
-        /// The same, with so many milliseconds between them.
+        /// Send each byte in a separate write, `milliseconds` apart.
         case trickle(String, milliseconds: Int64)
         case sendBytes([UInt8])
-        /// Send this text again and again until the connection is closed.
+        /// Send this text repeatedly until the connection is closed.
         case sendRepeatedly(String)
         /// Wait until the test opens the gate.
         case awaitGate
-        /// End the connection as TCP does, after everything sent.
+        /// Close the connection in order, after everything is sent.
         case close
-        /// Break the connection.
+        /// Reset the connection.
         case reset
     }
 
@@ -46,11 +46,11 @@ package final class ByteOrigin: Sendable {
     private let gatePromise: EventLoopPromise<Void>
     private let channel: any Channel
 
-    /// What a flood sends over and over; no piece of it looks like another.
+    /// The block that a flood repeats; no two parts of it are equal.
     package static let block = ByteBuffer(
         bytes: (0..<251 * 1024).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8) })
 
-    /// True if `bytes` are the first ones of a flood.
+    /// True if `bytes` are the first bytes of a flood.
     package static func isFlood(_ bytes: ByteBuffer) -> Bool {
         var rest = bytes
         while let piece = rest.readSlice(length: min(block.readableBytes, rest.readableBytes)),
@@ -61,9 +61,9 @@ package final class ByteOrigin: Sendable {
         return true
     }
 
-    /// The nth connection follows the nth script, and those past the last one follow the last.
+    /// Starts an origin whose nth connection follows the nth script; further ones follow the last.
     ///
-    /// `prepare` may put handlers in front of the script's.
+    /// `prepare` may add handlers before the script's handler.
     package static func listening(
         on group: any EventLoopGroup, address: String = "127.0.0.1", port: Int = 0,
         behind prepare: @escaping @Sendable (any Channel) throws -> Void = { _ in },
@@ -73,7 +73,7 @@ package final class ByteOrigin: Sendable {
             on: group, address: address, port: port, behind: prepare, scripts: scripts)
     }
 
-    /// The same for a list.
+    /// Starts an origin with a list of scripts.
     package static func listening(
         on group: any EventLoopGroup, address: String = "127.0.0.1", port: Int = 0,
         behind prepare: @escaping @Sendable (any Channel) throws -> Void = { _ in },
@@ -106,11 +106,11 @@ package final class ByteOrigin: Sendable {
     package var port: UInt16 { UInt16(channel.localAddress?.port ?? 0) }
     package var connections: Int { log.withLock { $0.connections } }
     package var openConnections: Int { log.withLock { $0.open } }
-    /// The heads received, in order.
+    /// The request heads received, in order.
     package var requests: [String] { log.withLock { $0.requests } }
-    /// The bodies received, in order, with their framing.
+    /// The request bodies received, in order, with their framing.
     package var bodies: [ByteBuffer] { log.withLock { $0.bodies } }
-    /// Bytes of floods that were handed to the kernel.
+    /// Flood bytes passed to the kernel.
     package var bytesSent: Int { log.withLock { $0.bytesTaken } }
     var gate: EventLoopFuture<Void> { gatePromise.futureResult }
 
@@ -178,7 +178,7 @@ final class ByteOriginHandler: ChannelInboundHandler {
     }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-        // The client is gone; what it did not wait for is not sent.
+        // The client has closed; unsent bytes are dropped.
         if case .inputClosed? = event as? ChannelEvent { context.close(promise: nil) }
     }
 
@@ -186,7 +186,7 @@ final class ByteOriginHandler: ChannelInboundHandler {
         context.close(promise: nil)
     }
 
-    /// A step is taken from the script before it is done, since it may come back here when it is.
+    /// Runs the script; a step is removed before it runs, because its completion may re-enter here.
     private func runScript(_ context: ChannelHandlerContext) {
         while !isBusy, let step = script.first {
             switch step {
@@ -206,7 +206,7 @@ final class ByteOriginHandler: ChannelInboundHandler {
         }
     }
 
-    /// What came up to and with `text`; nil if that has not come.
+    /// Returns the received bytes up to and including `text`, or `nil` if it has not arrived.
     private func readThrough(_ text: String) -> ByteBuffer? {
         guard let range = received.readableBytesView.firstRange(of: Array(text.utf8)) else {
             return nil
@@ -292,7 +292,7 @@ final class ByteOriginHandler: ChannelInboundHandler {
         context.writeAndFlush(wrapOutboundOut(piece)).assumeIsolated().whenComplete { result in
             guard case .success = result else { return }
             self.origin.recordSent(count)
-            // Not at once: a write that is done at once would come back here deeper and deeper.
+            // Deferred: a write that completes at once would recurse without bound.
             context.eventLoop.assumeIsolated().execute {
                 self.flood(from: start + count, to: end, context)
             }

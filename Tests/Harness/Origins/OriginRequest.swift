@@ -1,42 +1,42 @@
-/// One request as the origin saw it.
+/// One request as the origin received it.
 package struct OriginRequest: Sendable {
-    /// Its place in the order in which requests came, from 0, over all connections.
+    /// The request's index in order of arrival over all connections, from 0.
     package let number: Int
-    /// The connection it came on, from 0 in the order they were accepted.
+    /// The index of its connection in order of acceptance, from 0.
     package let connection: Int
     /// The method.
     package let method: String
-    /// The target as it was sent.
+    /// The request target as sent.
     package let target: String
-    /// `HTTP/1.1` or what stood there instead.
+    /// The version of the request line, such as `HTTP/1.1`.
     package let version: String
     /// The field lines.
     package let fields: HeaderFields
-    /// When its head was complete.
+    /// The time at which the head was complete.
     package let instant: ContinuousClock.Instant
 
-    /// The target up to its query.
+    /// The target without its query.
     package var path: String {
         String(target.prefix { $0 != "?" })
     }
 
-    /// Whether it asks for the body only if that changed.
+    /// True if the request is conditional.
     package var isConditional: Bool {
         fields["If-None-Match"] != nil || fields["If-Modified-Since"] != nil
     }
 }
 
-/// What came of a request's body at the origin.
+/// The body of a request as the origin received it.
 package struct OriginRequestBody: Sendable {
-    /// Bytes so far.
+    /// Bytes received so far.
     package var byteCount = 0
-    /// The bytes, nil where they were only compared.
+    /// The bytes; `nil` where they were only compared.
     package var bytes: [UInt8]?
-    /// Whether they are a beginning of the expected image; true if none was expected.
+    /// True if they are a prefix of the expected image, or none was expected.
     package var isAsExpected = true
-    /// Whether its end has come.
+    /// True if the body is complete.
     package var isComplete = false
-    /// The field lines behind its last chunk.
+    /// The field lines of the trailer section.
     package var trailers = HeaderFields()
 
     /// The body as text.

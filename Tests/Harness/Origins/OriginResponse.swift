@@ -1,32 +1,32 @@
 package import Foundation
 
-/// What the origin answers, how, and what goes wrong on the way.
+/// A response of the scripted origin, with its delays and faults.
 ///
-/// A value to be built up: what it shall be first, then its stops and its damage.
+/// A value that is built up: the content first, then delays and faults.
 package struct OriginResponse: Sendable {
-    /// How the end of the body is made known.
+    /// How the end of the body is indicated.
     package enum Framing: Sendable {
-        /// `Content-Length` of the true length.
+        /// `Content-Length` with the true length.
         case length
-        /// `Content-Length` of another length than the body has.
+        /// `Content-Length` with a length other than the body's.
         case falseLength(Int)
         /// Chunks of at most this many bytes.
         case chunked(bytesMax: Int)
-        /// HTTP/1.1 `Connection: close`, the body ends with the connection.
+        /// HTTP/1.1 `Connection: close`; the body ends with the connection.
         case close
-        /// Status line of HTTP/1.0, the body ends with the connection.
+        /// A status line of HTTP/1.0; the body ends with the connection.
         case http10Close
     }
 
-    /// Something to wait for.
+    /// A condition to wait for.
     package enum Pause: Sendable {
         /// Until the test opens the gate.
         case gate(Gate)
-        /// For a time.
+        /// A time in seconds.
         case seconds(Double)
     }
 
-    /// How a connection ends before its time.
+    /// How a connection ends prematurely.
     package enum Disconnect: Sendable {
         /// Orderly, with FIN.
         case close
@@ -34,31 +34,31 @@ package struct OriginResponse: Sendable {
         case reset
     }
 
-    /// Status code and reason.
+    /// Status code and reason phrase.
     package var status: String
-    /// Field lines beside those of the framing, `Content-Type` and `Date`.
+    /// Field lines beside `Content-Type`, `Date` and those of the framing.
     package var fields: [String]
-    /// The body; none for such as 304.
+    /// The body; `nil` for a response without one, such as 304.
     package var body: TestImage?
-    /// How its end is made known.
+    /// How the end of the body is indicated.
     package var framing: Framing
-    /// What to wait for before the first byte of the head.
+    /// Pauses before the first byte of the head.
     package var headPauses: [Pause] = []
-    /// What to wait for after so many bytes of the body.
+    /// Pauses after that many bytes of the body.
     package var bodyPauses: [(offset: Int, stop: Pause)] = []
-    /// Where and how the body is cut off; an offset of nil means within the head.
+    /// Where and how the response is cut off; an offset of `nil` means within the head.
     package var truncation: (offset: Int?, how: Disconnect)?
-    /// Whether the connection is closed after the whole answer without having said so.
+    /// True to close the connection after the complete response without announcing it.
     package var closesAfter = false
-    /// Whole bytes to be sent instead of everything above.
+    /// Raw bytes that replace everything above.
     package var raw: [UInt8]?
 
-    /// An answer with a body.
+    /// Creates a response with a body.
     ///
     /// - Parameters:
-    ///   - body: The body, whose type becomes `Content-Type` unless `fields` holds one.
-    ///   - status: Status code and reason.
-    ///   - framing: How the end of the body is made known.
+    ///   - body: The body, whose type is sent as `Content-Type` unless `fields` has one.
+    ///   - status: Status code and reason phrase.
+    ///   - framing: How the end of the body is indicated.
     ///   - fields: Further field lines, such as `Cache-Control: max-age=60`.
     package init(
         _ body: TestImage?, status: String = "200 OK", framing: Framing = .length,
@@ -70,14 +70,14 @@ package struct OriginResponse: Sendable {
         self.fields = fields
     }
 
-    /// An answer of these very bytes, after which the connection stays open.
+    /// Returns a response of exactly these bytes, after which the connection stays open.
     package static func raw(_ bytes: [UInt8]) -> OriginResponse {
         var response = OriginResponse(nil)
         response.raw = bytes
         return response
     }
 
-    /// An answer of text.
+    /// Returns a response with a text body.
     package static func text(
         _ text: String, status: String = "200 OK", contentType: String = "text/plain",
         fields: [String] = []
@@ -86,32 +86,32 @@ package struct OriginResponse: Sendable {
         return OriginResponse(body, status: status, fields: fields)
     }
 
-    /// `304 Not Modified` with these field lines.
+    /// Returns a `304 Not Modified` response with these field lines.
     package static func notModified(_ fields: [String]) -> OriginResponse {
         OriginResponse(nil, status: "304 Not Modified", fields: fields)
     }
 
-    /// The same answer, waiting before its head.
+    /// Returns a copy that waits before its head.
     package func delayingHead(_ stop: Pause) -> OriginResponse {
         changed { $0.headPauses.append(stop) }
     }
 
-    /// The same answer, waiting once `offset` bytes of the body are on their way.
+    /// Returns a copy that waits once `offset` bytes of the body are sent.
     package func stalling(at offset: Int, _ stop: Pause) -> OriginResponse {
         changed { $0.bodyPauses.append((offset, stop)) }
     }
 
-    /// The same answer, cut off after `offset` bytes of the body, chunk framing not counted.
+    /// Returns a copy that is cut off after `offset` bytes of the body, chunk framing not counted.
     package func truncated(after offset: Int, _ how: Disconnect) -> OriginResponse {
         changed { $0.truncation = (offset, how) }
     }
 
-    /// The same answer, cut off in the middle of its head.
+    /// Returns a copy that is cut off in the middle of its head.
     package func truncatedInHead(_ how: Disconnect) -> OriginResponse {
         changed { $0.truncation = (nil, how) }
     }
 
-    /// The same answer in pieces of `bytesMax` with a pause of `seconds` before each.
+    /// Returns a copy in pieces of `bytesMax` bytes with a pause of `seconds` before each.
     package func dripping(bytesMax: Int, seconds: Double) -> OriginResponse {
         let count = body?.byteCount ?? 0
         return changed { response in
@@ -121,7 +121,7 @@ package struct OriginResponse: Sendable {
         }
     }
 
-    /// The same answer, after which the connection is closed although nothing announced that.
+    /// Returns a copy after which the connection is closed without announcement.
     package func closingConnection() -> OriginResponse {
         changed { $0.closesAfter = true }
     }
@@ -133,11 +133,11 @@ package struct OriginResponse: Sendable {
     }
 }
 
-/// What an origin's connection does next for an answer.
+/// One step of an origin's connection while it sends a response.
 enum OriginResponseStep {
     /// Send bytes.
     case send([UInt8])
-    /// Send part of a body, piece by piece as the peer takes it.
+    /// Send part of a body in pieces, as the peer accepts them.
     case sendBody(TestImage, Range<Int>)
     /// Wait.
     case pause(OriginResponse.Pause)
@@ -146,7 +146,7 @@ enum OriginResponseStep {
 }
 
 extension OriginResponse {
-    /// The answer as a list of steps.
+    /// Returns the response as a list of steps.
     func steps(isHead: Bool) -> [OriginResponseStep] {
         if let raw { return headPauses.map(OriginResponseStep.pause) + [.send(raw)] + ending }
         let head = headBytes
@@ -194,7 +194,7 @@ extension OriginResponse {
         fields.contains { $0.lowercased().hasPrefix(name.lowercased() + ":") }
     }
 
-    /// Alternates between parts of the body and the stops between them, up to the cut.
+    /// Returns the parts of the body and the pauses between them, up to the point of truncation.
     private func bodySteps(_ body: TestImage) -> [OriginResponseStep] {
         let end = min(truncation?.offset ?? body.byteCount, body.byteCount)
         let stops = bodyPauses.sorted { $0.offset < $1.offset }.filter { $0.offset <= end }
@@ -226,9 +226,9 @@ extension OriginResponse {
     }
 }
 
-/// Dates as HTTP writes them (RFC 9110 §5.6.7, IMF-fixdate).
+/// The date format of HTTP (RFC 9110 §5.6.7, IMF-fixdate).
 package enum HTTPDateFormat {
-    /// The date as text, for example `Sun, 06 Nov 1994 08:49:37 GMT`.
+    /// Returns the date as text, for example `Sun, 06 Nov 1994 08:49:37 GMT`.
     package static func text(_ date: Date) -> String {
         var calendar = Calendar(identifier: .gregorian)
         calendar.timeZone = .gmt

@@ -1,28 +1,29 @@
 import NIOCore
 import NIOPosix
 
-/// A real HTTP/1.1 origin on the loopback whose every answer a test writes, with a request log.
+/// An HTTP/1.1 origin on the loopback whose responses the test defines, with a request log.
 ///
-/// Answers are written as fast as the peer takes them and no faster: a peer that stalls makes the
-/// origin hold a few hundred kilobytes at most. Stops when released.
+/// Responses are written only as fast as the peer accepts them: for a stalled peer the origin holds
+/// a few hundred kilobytes at most. Stops on release.
 package final class ScriptedOrigin: Sendable {
     let state: ScriptedOriginState
     private let listener: any Channel
     private let connections: ConnectionList
-    /// The address and the port it listens on.
+    /// The listening address, without the port.
     package let host: String
     package let port: Int
 
     /// Starts an origin.
     ///
     /// - Parameters:
-    ///   - host: The address.
+    ///   - host: The listening address.
     ///   - port: The port; 0 for a free one.
-    ///   - space: Whose address it is; nil for one of this process.
-    ///   - requestsPerConnection: After so many answers a connection is closed unannounced.
-    ///   - keepsLog: False to forget each request once it is answered, for loads without end.
+    ///   - space: The network namespace of the address; `nil` for that of this process.
+    ///   - requestsPerConnection: Number of responses after which a connection is closed without
+    ///     announcement.
+    ///   - keepsLog: False to drop each request once its response is sent, for endless loads.
     ///   - sendBufferBytes: Size of the kernel's send buffer for each connection.
-    /// - Throws: What the system says against opening the port.
+    /// - Throws: A system error if the port cannot be opened.
     package init(
         host: String = "127.0.0.1", port: Int = 0, in space: NetworkNamespace? = nil,
         requestsPerConnection: Int? = nil, keepsLog: Bool = true, sendBufferBytes: Int? = nil
@@ -66,40 +67,40 @@ package final class ScriptedOrigin: Sendable {
         connections.closeAll()
     }
 
-    /// The absolute URL of a path on this origin.
+    /// Returns the absolute URL of a path on this origin.
     package func url(_ path: String) -> String {
         "http://\(host):\(port)\(path)"
     }
 
-    /// Answers requests for `path` (with any query) by calling `route`, on the connection's loop.
+    /// Sets the handler of requests for `path` (with any query); it runs on the connection's loop.
     package func on(
         _ path: String, _ route: @escaping @Sendable (OriginRequest) -> OriginResponse
     ) {
         state.state.update { $0.routes[path] = route }
     }
 
-    /// Answers every request that no path's route answers.
+    /// Sets the handler of requests for paths without their own handler.
     package func onAnyOtherPath(_ route: @escaping @Sendable (OriginRequest) -> OriginResponse) {
         state.state.update { $0.fallbackRoute = route }
     }
 
-    /// Compares the bodies of requests for `path` with an image, in place of keeping them.
+    /// Compares the bodies of requests for `path` with an image instead of keeping them.
     package func expectBody(_ image: TestImage, at path: String) {
         state.state.update { $0.expectedBodies[path] = image }
     }
 
-    /// Answers requests for `path` always the same way.
+    /// Sets a fixed response to requests for `path`.
     package func on(_ path: String, _ response: OriginResponse) {
         on(path) { _ in response }
     }
 
-    /// Serves an image at `/<its name>`, with validators where given, and answers 304 for them.
+    /// Serves an image at `/<its name>`, with validators if given; conditional requests get 304.
     ///
     /// - Parameters:
-    ///   - image: What to serve.
+    ///   - image: The image.
     ///   - fields: Further field lines, on 200 and on 304.
     ///   - etag: The entity tag with its quotes.
-    ///   - lastModified: The date in HTTP's form.
+    ///   - lastModified: The date in HTTP's format.
     /// - Returns: The path.
     @discardableResult
     package func serve(
@@ -125,9 +126,9 @@ package final class ScriptedOrigin: Sendable {
         return path
     }
 
-    /// Serves an image at these paths until the box says yes, and then another one.
+    /// Serves an image at these paths until the box holds true, and then another one.
     ///
-    /// With `hasTags` each has an entity tag, of which requests are answered with 304.
+    /// With `hasTags` each image has an entity tag, and matching conditional requests get 304.
     package func serve(
         _ old: TestImage, then new: TestImage, at paths: [String], hasTags: Bool = true,
         fields: [String]
@@ -170,20 +171,20 @@ private final class ConnectionList: Sendable {
 }
 
 extension ScriptedOrigin {
-    /// Every request so far, in the order they came.
+    /// All requests so far, in order of arrival.
     package var log: [OriginRequest] { state.state.read(\.requests) }
 
-    /// The requests for one path.
+    /// Returns the requests for one path.
     package func requests(_ path: String) -> [OriginRequest] {
         log.filter { $0.path == path }
     }
 
-    /// The body of a request so far; an empty whole one if it has none.
+    /// Returns the body of a request so far; empty and complete if it has none.
     package func body(of request: OriginRequest) -> OriginRequestBody {
         state.state.read(\.bodies)[request.number] ?? OriginRequestBody(isComplete: true)
     }
 
-    /// Waits until at least `count` bytes of the body of a request for `path` have come.
+    /// Waits until at least `count` body bytes of a request for `path` have arrived.
     package func waitForBody(_ count: Int, _ path: String, seconds: Double = 30) -> Bool {
         state.state.wait(until: .seconds(seconds)) { state in
             state.requests.contains { request in
@@ -192,19 +193,19 @@ extension ScriptedOrigin {
         }
     }
 
-    /// Heads that came and were no request.
+    /// Received heads that were no valid request.
     package var malformedHeads: [String] { state.state.read(\.malformed) }
 
-    /// How many connections were ever accepted.
+    /// Number of connections accepted so far.
     package var connectionsOpened: Int { state.state.read(\.connectionsOpened) }
 
-    /// How many connections are open now.
+    /// Number of connections open now.
     package var connectionsOpen: Int { state.state.read(\.connectionsOpen.count) }
 
-    /// Body bytes the kernel took, over all connections.
+    /// Body bytes accepted by the kernel, over all connections.
     package var bodyBytesSent: Int { state.state.read { $0.bodyBytesSent.values.reduce(0, +) } }
 
-    /// Waits until at least `count` requests for `path` have come.
+    /// Waits until at least `count` requests for `path` have arrived.
     package func waitForRequests(_ count: Int, _ path: String, seconds: Double = 30) -> Bool {
         state.state.wait(until: .seconds(seconds)) { state in
             state.requests.count { $0.path == path } >= count
@@ -216,7 +217,7 @@ extension ScriptedOrigin {
         state.state.wait(until: .seconds(seconds)) { $0.connectionsOpen.count <= count }
     }
 
-    /// Waits until the kernel has taken at least `count` body bytes.
+    /// Waits until the kernel has accepted at least `count` body bytes.
     package func waitForBodyBytes(_ count: Int, seconds: Double = 30) -> Bool {
         state.state.wait(until: .seconds(seconds)) {
             $0.bodyBytesSent.values.reduce(0, +) >= count

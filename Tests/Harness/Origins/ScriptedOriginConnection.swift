@@ -1,9 +1,9 @@
 import NIOCore
 import NIOPosix
 
-/// One connection of the scripted origin: reads requests and carries out answers, one at a time.
+/// One connection of the scripted origin, which reads requests and sends one response at a time.
 ///
-/// Owned by its event loop; nothing of it is touched elsewhere.
+/// Confined to its event loop.
 final class ScriptedOriginConnection: ChannelInboundHandler, @unchecked Sendable {
     typealias InboundIn = ByteBuffer
 
@@ -12,13 +12,13 @@ final class ScriptedOriginConnection: ChannelInboundHandler, @unchecked Sendable
     private let number: Int
     private let requestsMax: Int?
     private var received = ByteBuffer()
-    /// The rest of the answer being given; nil between answers.
+    /// The remaining steps of the current response; `nil` between responses.
     private var steps: ArraySlice<OriginResponseStep>?
-    /// Whether a stop holds the answer.
+    /// True while a pause holds the response.
     private var isPaused = false
-    /// Whether the connection is about to end: nothing more is read or written.
+    /// True once the connection is about to end: nothing more is read or written.
     private var isEnding = false
-    /// Whether `proceed` runs further up the stack.
+    /// True while `proceed` runs further up the stack.
     private var isProceeding = false
     private var requestCount = 0
     /// The request whose body is being read; nil between requests.
@@ -53,7 +53,7 @@ final class ScriptedOriginConnection: ChannelInboundHandler, @unchecked Sendable
         context.close(promise: nil)
     }
 
-    /// Takes the next request if no answer is under way.
+    /// Starts the response to the next request if none is in progress.
     private func respondNext() {
         while steps == nil, !isEnding {
             if pending == nil {
@@ -84,7 +84,7 @@ final class ScriptedOriginConnection: ChannelInboundHandler, @unchecked Sendable
         channel.flush()
     }
 
-    /// Reads on in the pending request's body; the request once the body is whole.
+    /// Reads more of the pending request's body; returns the request once the body is complete.
     private func readBody() -> OriginRequest? {
         guard var reading = pending else { return nil }
         reading.body.read(&received)
@@ -94,7 +94,7 @@ final class ScriptedOriginConnection: ChannelInboundHandler, @unchecked Sendable
         return reading.body.isComplete ? reading.request : nil
     }
 
-    /// Takes a whole head out of what was received, without the empty line.
+    /// Removes a complete head from the received bytes and returns it without the empty line.
     private func nextHead() -> String? {
         let view = received.readableBytesView
         var tail: UInt32 = 0
@@ -107,7 +107,7 @@ final class ScriptedOriginConnection: ChannelInboundHandler, @unchecked Sendable
         return nil
     }
 
-    /// Carries out steps until one holds the answer, the peer takes no more, or it is complete.
+    /// Runs steps until a pause, back-pressure of the peer, or the end of the response.
     ///
     /// Writing and flushing call back into this handler when they change whether more can be
     /// written; the inner call leaves everything to the outer one.

@@ -1,19 +1,19 @@
-/// What a scripted origin knows and has seen, shared by its connections and the test.
+/// The routes and records of a scripted origin, shared by its connections and the test.
 final class ScriptedOriginState: Sendable {
     struct State {
         var routes: [String: @Sendable (OriginRequest) -> OriginResponse] = [:]
-        /// What answers where no route does.
+        /// The handler of requests without a route.
         var fallbackRoute: (@Sendable (OriginRequest) -> OriginResponse)?
         var requests: [OriginRequest] = []
         var requestCount = 0
         var connectionsOpened = 0
         var connectionsOpen: Set<Int> = []
         var bodyBytesSent: [Int: Int] = [:]
-        /// Bodies of requests by the request's number; none for requests without a body.
+        /// Request bodies by the request's number; requests without a body have none.
         var bodies: [Int: OriginRequestBody] = [:]
-        /// What the bodies of requests for a path are compared with, in place of being kept.
+        /// Expected request bodies by path; they are compared instead of kept.
         var expectedBodies: [String: TestImage] = [:]
-        /// Heads that were no request, as text.
+        /// Received heads that were no valid request, as text.
         var malformed: [String] = []
     }
 
@@ -41,7 +41,7 @@ final class ScriptedOriginState: Sendable {
         state.update { $0.bodyBytesSent[connection, default: 0] += count }
     }
 
-    /// Notes a request in the log; nil if the head is malformed.
+    /// Records a request in the log and returns it; `nil` if the head is malformed.
     func recordRequest(_ head: String, connection: Int) -> OriginRequest? {
         let lines = head.components(separatedByCRLF: ())
         let words = (lines.first ?? "").split(separator: " ", omittingEmptySubsequences: false)
@@ -77,7 +77,7 @@ final class ScriptedOriginState: Sendable {
 }
 
 extension String {
-    /// The text cut at each CRLF, which Swift counts as one character.
+    /// Returns the text split at each CRLF, which Swift counts as one character.
     func components(separatedByCRLF: Void) -> [String] {
         split(separator: "\r\n", omittingEmptySubsequences: false).map(String.init)
     }

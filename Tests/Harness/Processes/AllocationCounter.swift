@@ -1,13 +1,13 @@
 import Foundation
 
-/// Counts the memory allocations of a process it is loaded into.
+/// A counter of the memory allocations of the processes it is loaded into.
 package final class AllocationCounter: Sendable {
     private let folder: TemporaryFolder
     private let preload: Preload
 
-    /// Compiles the library and makes an empty count.
+    /// Compiles the library and creates a count of zero.
     ///
-    /// - Throws: What keeps it from being compiled.
+    /// - Throws: An error if the library cannot be compiled.
     package init() throws {
         folder = try TemporaryFolder()
         preload = try Preload(Self.source, in: folder.url)
@@ -16,12 +16,12 @@ package final class AllocationCounter: Sendable {
 
     private var countFile: URL { folder.appending(path: "count") }
 
-    /// The variables that make a process count.
+    /// The environment variables that make a process count.
     package var environment: [String: String] {
         preload.environment(["ALLOCATION_COUNT_FILE": countFile.path])
     }
 
-    /// Allocations so far, over all processes that were given the environment.
+    /// Allocations so far, over all processes started with the environment.
     package var count: Int {
         let bytes = (try? Data(contentsOf: countFile)) ?? Data()
         return Int(bytes.reversed().reduce(UInt64(0)) { $0 << 8 | UInt64($1) })
@@ -29,11 +29,11 @@ package final class AllocationCounter: Sendable {
 }
 
 extension AllocationCounter {
-    /// The library in C: every allocating call adds one to a number in a file shared by mapping.
+    /// The C library: every allocating call increments a number in a shared file mapping.
     ///
-    /// Until its start function has mapped the file, calls count into a number that is thrown away.
-    /// It calls glibc's own names beneath `malloc`, so that it never has to look a symbol up while
-    /// memory is asked for.
+    /// Until its start function has mapped the file, calls increment a number that is not used. It
+    /// calls glibc's own functions beneath `malloc`, so that it never looks up a symbol during an
+    /// allocation.
     static let source = """
         #include <errno.h>
         #include <fcntl.h>

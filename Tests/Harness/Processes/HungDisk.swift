@@ -1,14 +1,13 @@
 import Foundation
 
-/// Makes files hang in a process it is loaded into, from a moment on: writing them, and reading
-/// them where that was not to wait.
+/// A library that makes file writes, and non-blocking reads, of a process hang on demand.
 package final class HungDisk: Sendable {
     private let folder: TemporaryFolder
     private let preload: Preload
 
-    /// Compiles the library; the disk works.
+    /// Compiles the library; the disk works at first.
     ///
-    /// - Throws: What keeps it from being compiled.
+    /// - Throws: An error if the library cannot be compiled.
     package init() throws {
         folder = try TemporaryFolder()
         preload = try Preload(Self.source, in: folder.url)
@@ -17,27 +16,27 @@ package final class HungDisk: Sendable {
     private var writeMarker: URL { folder.appending(path: "hangs") }
     private var readMarker: URL { folder.appending(path: "reads-hang") }
 
-    /// The variables that make a process depend on this.
+    /// The environment variables that load the library into a process.
     package var environment: [String: String] {
         preload.environment([
             "HUNG_DISK_SIGN": writeMarker.path, "HUNG_DISK_READ_SIGN": readMarker.path,
         ])
     }
 
-    /// From now on nothing is written, and nothing is read either if `reads` hang too.
+    /// Blocks all writes from now on, and all non-blocking reads too if `reads`.
     package func hang(reads: Bool = true) throws {
         if reads { try Data().write(to: readMarker) }
         try Data().write(to: writeMarker)
     }
 
-    /// From now on everything that waits is done.
+    /// Lets all blocked calls continue.
     package func resume() throws {
         try? FileManager.default.removeItem(at: readMarker)
         try FileManager.default.removeItem(at: writeMarker)
     }
 
-    /// The library in C: positioned writes, syncs, and reads that are not to wait do not return
-    /// while a file is there, one for either.
+    /// The C library: positioned writes, syncs and non-blocking reads do not return while a file
+    /// exists, one file for writes and one for reads.
     private static let source = """
         #define _GNU_SOURCE
         #include <dlfcn.h>

@@ -1,17 +1,18 @@
 import Foundation
 import Glibc
 
-/// A network namespace (network_namespaces(7)): interfaces, addresses and packet filter of its own,
-/// as those of another machine; gone when released.
+/// A network namespace (network_namespaces(7)) with its own interfaces, addresses and packet
+/// filter, like those of another machine.
 ///
-/// It has no name and lives as long as its processes do, one of which does nothing but keep it.
+/// The namespace has no name and exists as long as its processes, one of which only keeps it alive.
+/// It is removed on release.
 package final class NetworkNamespace: Sendable {
     private let holder: Program
     private static let tools = ["unshare", "nsenter", "ip", "nft"]
-    /// The keeper ends by itself after so long, in case that nobody is left to end it.
+    /// Maximum lifetime of the keeper process, in case no test is left to end it.
     private static let secondsMax = 900
 
-    /// True if this process may make namespaces, and the tools for it are there.
+    /// True if this process may create namespaces and the required tools are installed.
     package static let isAvailable: Bool = {
         guard geteuid() == 0, tools.allSatisfy({ (try? Program.find($0)) != nil }),
             let space = try? NetworkNamespace()
@@ -19,12 +20,12 @@ package final class NetworkNamespace: Sendable {
         return (try? space.run("ip link add name probe type bridge; nft list ruleset")) != nil
     }()
 
-    /// A command did not succeed.
+    /// A failed command.
     package struct Failure: Error, CustomStringConvertible {
         package let description: String
     }
 
-    /// A namespace with a loopback interface.
+    /// Creates a namespace with a loopback interface.
     package init() throws {
         holder = try Program(
             Program.find("unshare"), ["--net", try Program.find("sleep"), "\(Self.secondsMax)"])
@@ -36,25 +37,25 @@ package final class NetworkNamespace: Sendable {
         guard isOwn, holder.isRunning else {
             throw Failure(description: "no network namespace: \(holder.errors)")
         }
-        // Without IPv6 nothing is sent that nobody has asked for; where that is not allowed it
-        // stays.
+        // Without IPv6 the kernel sends no unsolicited packets; where this is not permitted, IPv6
+        // stays enabled.
         let setting = "/proc/sys/net/ipv6/conf/default/disable_ipv6"
         try run("ip link set lo up; echo 1 2>/dev/null >\(setting) || true")
     }
 
-    /// The process whose namespace it is.
+    /// The id of the process that keeps the namespace.
     package var identifier: Int32 { holder.identifier }
 
     private var path: String { "/proc/\(identifier)/ns/net" }
 
-    /// What stands before a command that is to run here.
+    /// The words that run a command in this namespace, before the command itself.
     package var prefix: [String] {
         get throws { [try Program.find("nsenter"), "--net=\(path)", "--"] }
     }
 
-    /// Runs a script of the shell here, which ends at the first command that fails.
+    /// Runs a shell script in this namespace; it ends at the first command that fails.
     ///
-    /// - Throws: ``Failure`` with what it said if it fails.
+    /// - Throws: ``Failure`` with the output of the failed command.
     @discardableResult
     package func run(_ script: String) throws -> String {
         let command = try prefix + [try Program.find("sh"), "-e", "-c", script]
@@ -65,7 +66,7 @@ package final class NetworkNamespace: Sendable {
         return String(decoding: result.output, as: UTF8.self)
     }
 
-    /// Does something on a thread that is here: sockets that it makes belong here for ever.
+    /// Runs `body` on a thread in this namespace; sockets created there stay in it.
     package func perform<Result: Sendable>(
         _ body: @escaping @Sendable () throws -> Result
     ) throws -> Result {
@@ -86,7 +87,7 @@ package final class NetworkNamespace: Sendable {
 
 /// Moves the calling thread into a network namespace.
 private func enter(_ path: String) throws {
-    // setns(2), which Swift's Glibc does not show, and CLONE_NEWNET.
+    // setns(2) with CLONE_NEWNET; Swift's Glibc module does not declare it.
     typealias Call = @convention(c) (CInt, CInt) -> CInt
     guard let symbol = unsafe dlsym(nil, "setns") else {
         throw NetworkNamespace.Failure(description: "no setns")

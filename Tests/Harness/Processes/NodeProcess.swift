@@ -3,39 +3,39 @@ import Glibc
 import NIOCore
 import NIOPosix
 
-/// A `nuthatch serve` of its own for one test, on ports of its own, stopped when released.
+/// A `nuthatch serve` process for one test, on its own ports, stopped on release.
 package final class NodeProcess: Sendable {
-    /// The node did not come up.
+    /// The error for a node that does not become ready.
     package struct NotReady: Error, CustomStringConvertible {
-        /// What it had said by then.
+        /// The node's output so far.
         package let description: String
     }
 
-    /// The port of its data door, in clear text.
+    /// The data port for clear text.
     package let port: Int
-    /// The port of its data door that speaks TLS; 0 if it has no certificates.
+    /// The data port for TLS; 0 without certificates.
     package let securePort: Int
-    /// The port of its admin door.
+    /// The admin port.
     package let adminPort: Int
-    /// Whose interfaces it has; nil for those of this process.
+    /// The network namespace of the node; `nil` for that of this process.
     private let namespace: NetworkNamespace?
     private let program: Program
     private let ports: [ReservedPort]
-    /// Who asks on ``adminPort`` whether it is ready needs no certificate.
+    /// True if `/readyz` on ``adminPort`` needs no client certificate.
     private let hasReachableAdminPort: Bool
 
-    /// Starts a node with an open loopback, and waits until `/readyz` answers 200.
+    /// Starts a node that may fetch from the loopback, and waits until `/readyz` returns 200.
     ///
     /// - Parameters:
     ///   - flags: Flags beside `--listen`, `--admin-listen`, and `--allow-private-origin`.
-    ///   - environment: Further variables of its environment.
+    ///   - environment: Further environment variables.
     ///   - allowsLoopback: Whether origins on 127.0.0.0/8 may be fetched.
-    ///   - certificates: What it speaks TLS with on ``securePort``, the first by default; none for
-    ///     clear text alone.
-    ///   - isPrivileged: False to take every capability from it, as containers and services do.
-    ///   - space: Where it runs; its own doors are on that one's loopback.
+    ///   - certificates: The certificates for TLS on ``securePort``, the first one the default;
+    ///     empty for clear text only.
+    ///   - isPrivileged: False to drop every capability, as containers and services do.
+    ///   - space: The network namespace of the node and its listeners.
     ///   - waits: False to return at once, before ``waitUntilReady()``.
-    /// - Throws: `NotReady` with what it said if it does not come up.
+    /// - Throws: `NotReady` with the node's output if it does not become ready.
     package init(
         _ flags: [String] = [], environment: [String: String] = [:], allowsLoopback: Bool = true,
         certificates: [TestAuthority.Leaf] = [], isPrivileged: Bool = true,
@@ -57,14 +57,14 @@ package final class NodeProcess: Sendable {
             command[0],
             command.dropFirst() + ["serve", "--admin-listen", admin]
                 + Self.listenerFlags(port, securePort, certificates) + own + flags,
-            // Work for a loop that has ended ends the node, too.
+            // Work scheduled on a stopped event loop ends the node, too.
             environment: environment.merging(["SWIFTNIO_STRICT": "1"]) { own, _ in own })
         if waits { try waitUntilReady() }
     }
 
-    /// A node without further flags that the tests of this process share.
+    /// Returns a node without further flags that the tests of this process share.
     ///
-    /// Each test has to ask it for URLs of its own, and nothing of the node as a whole.
+    /// Each test must use its own URLs and make no claim about the node as a whole.
     package static func shared() throws -> NodeProcess {
         if let node = sharedNode.value, node.isRunning { return node }
         let node = try NodeProcess()
@@ -75,8 +75,10 @@ package final class NodeProcess: Sendable {
 
     private static let sharedNode = LockedBox<NodeProcess?>(nil)
 
-    /// Waits until `/readyz` answers 200, to operators or, where they need more, to clients: no
-    /// connection of a client is left behind that a test would have to count.
+    /// Waits until `/readyz` returns 200 on the admin port, or on the data port if the admin port
+    /// requires a certificate.
+    ///
+    /// No client connection is left open that a test would have to count.
     ///
     /// - Throws: `NotReady`.
     package func waitUntilReady() throws {
@@ -95,10 +97,11 @@ package final class NodeProcess: Sendable {
         }
     }
 
-    /// Starts the nodes of a cluster at once: none of them opens one before all have answered that
-    /// it was told of.
+    /// Starts the nodes of a cluster concurrently.
     ///
-    /// - Returns: The nodes, each of which answers 200.
+    /// No node founds a cluster before all the peers that it was given have replied.
+    ///
+    /// - Returns: The nodes, each of which is ready.
     package static func cluster(
         of count: Int, _ start: (_ index: Int, _ waits: Bool) throws -> NodeProcess
     ) throws -> [NodeProcess] {
@@ -106,14 +109,14 @@ package final class NodeProcess: Sendable {
         do {
             for node in nodes { try node.waitUntilReady() }
         } catch {
-            // It may be another that is missing.
+            // The missing node may be another than the one that reported the error.
             let said = nodes.map { "runs: \($0.isRunning)\n\($0.output)" }
             throw NotReady(description: said.joined(separator: "\n"))
         }
         return nodes
     }
 
-    /// Where it listens, and with which certificates.
+    /// Returns the flags for the listeners and their certificates.
     private static func listenerFlags(
         _ port: Int, _ securePort: Int, _ certificates: [TestAuthority.Leaf]
     ) -> [String] {
@@ -123,13 +126,13 @@ package final class NodeProcess: Sendable {
             + certificates.flatMap { ["--tls-certificate", $0.certificate, "--tls-key", $0.key] }
     }
 
-    /// The binary beside the running test bundle, or the one `OUTSIDE_TESTS_NODE` names.
+    /// Returns the path of the binary beside the test bundle, or of `OUTSIDE_TESTS_NODE` if set.
     package static func binary() throws -> String {
         if let named = ProcessInfo.processInfo.environment["OUTSIDE_TESTS_NODE"] { return named }
         return try built("nuthatch")
     }
 
-    /// The program of that name beside the running test bundle.
+    /// Returns the path of a program beside the test bundle.
     package static func built(_ name: String) throws -> String {
         let bundle = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
         let binary = bundle.deletingLastPathComponent().appendingPathComponent(name).path
@@ -146,66 +149,67 @@ package final class NodeProcess: Sendable {
         try Program.run(try binary(), arguments, environment: environment, seconds: seconds)
     }
 
-    /// What it has written to standard output and standard error so far.
+    /// The text of standard output and standard error so far.
     package var output: String { String(decoding: program.output, as: UTF8.self) + program.errors }
 
-    /// What it has written to standard output so far.
+    /// The text of standard output so far.
     package var standardOutput: String { String(decoding: program.output, as: UTF8.self) }
 
-    /// The lines that it has written to standard error so far.
+    /// The lines of standard error so far.
     package var lines: [String] {
         program.errors.split(separator: "\n").map(String.init)
     }
 
-    /// How many lines of standard error hold all of `words`.
+    /// Returns the number of lines of standard error that contain all of `words`.
     package func lineCount(containing words: String...) -> Int {
         lines.count { line in words.allSatisfy(line.contains) }
     }
 
-    /// Whether it still runs.
+    /// True while the process runs.
     package var isRunning: Bool { program.isRunning }
 
-    /// Its process id.
+    /// The process id.
     package var identifier: Int32 { program.identifier }
 
-    /// Asks it to stop (SIGTERM).
+    /// Requests a graceful stop (SIGTERM).
     package func terminate() { program.terminate() }
 
-    /// Asks it to stop as from a terminal (SIGINT).
+    /// Requests a stop as from a terminal (SIGINT).
     package func interrupt() { program.signal(SIGINT) }
 
-    /// Has it read its settings again (SIGHUP).
+    /// Requests a reload of the configuration (SIGHUP).
     package func hangUp() { program.hangUp() }
 
-    /// Has it stand still (SIGSTOP).
+    /// Suspends the process (SIGSTOP).
     package func pause() { program.signal(SIGSTOP) }
 
-    /// Has it go on (SIGCONT).
+    /// Resumes the process (SIGCONT).
     package func resume() { program.signal(SIGCONT) }
 
-    /// Ends it at once (SIGKILL) and waits for that.
+    /// Kills the process (SIGKILL) and waits for its end.
     package func kill() { program.kill() }
 
-    /// Waits for its end and gives the exit status; nil if it still runs when the time is up.
+    /// Waits for the process to end and returns its exit status, or `nil` on timeout.
     package func waitForExit(seconds: Double = 60) -> Int? { program.wait(seconds: seconds) }
 
-    /// Asks it to stop, and waits for its end in the same way.
+    /// Requests a graceful stop, waits for the end and returns the exit status, or `nil` on
+    /// timeout.
     package func stop(seconds: Double = 60) -> Int? {
         terminate()
         return waitForExit(seconds: seconds)
     }
 
-    /// A new connection to its data door.
+    /// Opens a connection to the data port.
     package func connect(receiveBufferBytes: CInt? = nil) throws -> HTTPConnection {
         try HTTPConnection(port: port, receiveBufferBytes: receiveBufferBytes, in: namespace)
     }
 
-    /// A new connection to its admin door.
+    /// Opens a connection to the admin port.
     package func connectAdmin() throws -> HTTPConnection {
         try HTTPConnection(port: adminPort, in: namespace)
     }
 
-    /// One request over a connection of its own.
+    /// Sends one request on a new connection.
     package func get(
         _ target: String, method: String = "GET", host: String = "localhost",
         fields: [String] = [], expecting: TestImage? = nil, seconds: Double = 30
@@ -217,22 +221,22 @@ package final class NodeProcess: Sendable {
 }
 
 extension NodeProcess {
-    /// What the kernel counts of it; nil once it is gone.
+    /// The kernel's statistics of the process; `nil` once it has ended.
     private var statistics: ProcessStatistics? { try? ProcessStatistics(of: identifier) }
 
-    /// Resident bytes now.
+    /// Resident memory now, in bytes.
     package var residentBytes: Int { statistics?.residentBytes ?? 0 }
 
-    /// The most bytes that were ever resident, as the kernel counted.
+    /// Peak resident memory, in bytes.
     package var residentBytesMax: Int { statistics?.residentBytesMax ?? 0 }
 
-    /// Open descriptors.
+    /// Number of open descriptors.
     package var descriptorCount: Int { statistics?.descriptors ?? 0 }
 
-    /// How many entries it has on disk; -1 if it does not say.
+    /// Number of entries on disk; -1 if the node does not report it.
     package var diskEntries: Double { metric("nuthatch_disk_entries") ?? -1 }
 
-    /// How many entries it has still to hand over; nil if it does not say.
+    /// Number of entries that are still to be handed off; `nil` if the node does not report it.
     package var offersPending: Double? {
         guard let waiting = metric("nuthatch_offers_pending{state=\"waiting\"}"),
             let open = metric("nuthatch_offers_pending{state=\"open\"}")
@@ -240,7 +244,7 @@ extension NodeProcess {
         return waiting + open
     }
 
-    /// The value of a metric without labels, or of the series with these, as `/metrics` gives it.
+    /// Returns the value of a metric or of a labelled series, as in `/metrics`.
     package func metric(_ series: String) -> Double? {
         guard let page = try? connectAdmin().get("/metrics").text else {
             return nil
@@ -249,9 +253,9 @@ extension NodeProcess {
         return line.flatMap { Double($0.dropFirst(series.count + 1)) }
     }
 
-    /// A document of its admin port, as JSON.
+    /// Returns a JSON document of the admin port.
     ///
-    /// - Throws: `NotDocument` if the answer is not 200 or no JSON object.
+    /// - Throws: `NotDocument` if the response is not 200 or is no JSON object.
     package func document(_ path: String) throws -> [String: Any] {
         let response = try connectAdmin().get(path)
         guard response.status == 200, let document = response.document else {
@@ -260,7 +264,7 @@ extension NodeProcess {
         return document
     }
 
-    /// An answer that is no document.
+    /// The error for a response that is no JSON document.
     package struct NotDocument: Error {
         let path: String
         let response: Response
@@ -268,15 +272,16 @@ extension NodeProcess {
 }
 
 extension NodeProcess {
-    /// It says that it may lack a purge.
+    /// True while the node reports that it may lack a purge.
     package var isFenced: Bool { metric("nuthatch_fenced") != 0 }
 
-    /// It is counted, and proven to know every purge.
+    /// True once the node is a voter and proven to know every purge.
     package var isReadyUnfenced: Bool {
         (try? connectAdmin().get("/readyz?unfenced"))?.status == 200
     }
 
-    /// It is proven to know every purge, and at least so many members count.
+    /// True if the node is proven to know every purge and the voter set has at least `count`
+    /// members.
     package func isCurrent(among count: Int) -> Bool {
         !isFenced && (metric("nuthatch_members_counted") ?? 0) >= Double(count)
     }

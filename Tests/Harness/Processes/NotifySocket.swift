@@ -1,16 +1,16 @@
 import Foundation
 import Glibc
 
-/// A socket on which a service manager hears from its services: the other side of sd_notify(3).
+/// A socket on which a service manager receives notifications: the receiver of sd_notify(3).
 package final class NotifySocket: Sendable {
-    /// What `NOTIFY_SOCKET` says.
+    /// The value of `NOTIFY_SOCKET`.
     package let name: String
     private let descriptor: CInt
     private let path: String?
 
     /// Opens a socket in a folder for temporary files, or in the abstract namespace.
     ///
-    /// - Throws: What the system says against it.
+    /// - Throws: A system error if the socket cannot be bound.
     package init(isAbstract: Bool = false) throws {
         let unique = "nuthatch-\(UUID().uuidString)"
         path = isAbstract ? nil : FileManager.default.temporaryDirectory.path + "/" + unique
@@ -38,7 +38,7 @@ package final class NotifySocket: Sendable {
         if let path { try? FileManager.default.removeItem(atPath: path) }
     }
 
-    /// The lines of the next datagram; nil if none comes in time.
+    /// Returns the lines of the next datagram, or `nil` on timeout.
     package func next(seconds: Double = 20) -> [String]? {
         var entry = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
         guard unsafe poll(&entry, 1, Int32(seconds * 1_000)) > 0 else { return nil }
@@ -49,7 +49,7 @@ package final class NotifySocket: Sendable {
             .map(String.init)
     }
 
-    /// The lines of the next datagram that has such a line; nil if none comes in time.
+    /// Returns the lines of the next datagram that contains `line`, or `nil` on timeout.
     package func next(with line: String, seconds: Double = 20) -> [String]? {
         let deadline = Deadline.seconds(seconds)
         while let lines = next(seconds: Double(deadline.millisecondsLeft) / 1_000) {

@@ -1,6 +1,6 @@
 package import Foundation
 
-/// Looks again and again at how many bytes the blocks below a directory take, as du(1) counts them.
+/// A sampler of the bytes allocated below a directory, as du(1) counts them.
 package final class PeakDiskUsage: Sendable {
     private struct State {
         var peak = 0
@@ -11,7 +11,7 @@ package final class PeakDiskUsage: Sendable {
 
     private let state = Monitor(State())
 
-    /// Begins to look.
+    /// Starts to sample.
     package init(of directory: URL) {
         Thread.detachNewThread { [state] in
             while !state.read({ $0.isOver }) {
@@ -29,18 +29,18 @@ package final class PeakDiskUsage: Sendable {
         state.update { $0.isOver = true }
     }
 
-    /// Stops looking; the most bytes that were seen, and how often it was looked.
+    /// Stops sampling and returns the peak in bytes and the number of samples.
     package func stop() -> (bytes: Int, samples: Int) {
         state.update { $0.isOver = true }
         _ = state.wait(until: .seconds(30)) { $0.hasEnded }
         return state.read { ($0.peak, $0.samples) }
     }
 
-    /// Bytes of all blocks below a directory now.
+    /// Returns the bytes of all blocks below a directory now.
     package static func bytes(below directory: URL) throws -> Int {
         let result = try Program.run(
             try Program.find("du"), ["-s", "--block-size=1", directory.path])
-        // A file may go while du looks at it; what it says counts all the same.
+        // A file may disappear while du runs; its output is valid all the same.
         let text = String(decoding: result.output, as: UTF8.self)
         guard let bytes = text.split(separator: "\t").first.flatMap({ Int($0) }) else {
             throw Program.NotFound(name: "du")

@@ -1,10 +1,10 @@
 import Foundation
 
-/// A library in C that is loaded into a process before all others, by way of `LD_PRELOAD`.
+/// A C library that is loaded into a process before all others, through `LD_PRELOAD`.
 struct Preload {
-    /// The C compiler refused.
+    /// The error for a library that the C compiler rejects.
     struct NotCompiled: Error, CustomStringConvertible {
-        /// What it said.
+        /// The compiler's output.
         let description: String
     }
 
@@ -24,7 +24,7 @@ struct Preload {
         guard result.status == 0 else { throw NotCompiled(description: result.errors) }
     }
 
-    /// The variables that load it, beside its own.
+    /// Returns the environment variables that load the library, merged with `own`.
     func environment(_ own: [String: String]) -> [String: String] {
         own.merging(["LD_PRELOAD": library.path]) { $1 }
     }

@@ -1,28 +1,28 @@
 import Foundation
 import Glibc
 
-/// What the kernel counts of a process on this machine, at one instant.
+/// The kernel's statistics of a local process at one instant.
 package struct ProcessStatistics: Sendable {
-    /// Resident memory, files that it maps included, in bytes (VmRSS).
+    /// Resident memory including mapped files, in bytes (VmRSS).
     package let residentBytes: Int
-    /// The most resident memory it ever had, in bytes (VmHWM).
+    /// Peak resident memory, in bytes (VmHWM).
     package let residentBytesMax: Int
-    /// Resident memory of its own, without files that it maps, in bytes (RssAnon).
+    /// Anonymous resident memory, without mapped files, in bytes (RssAnon).
     package let anonymousBytes: Int
-    /// Open descriptors.
+    /// Number of open descriptors.
     package let descriptors: Int
-    /// User and system time together.
+    /// User and system time together, in seconds.
     package let processorSeconds: Double
 
-    /// There is no such process.
+    /// The error for a process that does not exist.
     package struct NotRunning: Error, CustomStringConvertible {
         let identifier: Int32
         package var description: String { "process \(identifier) is not there" }
     }
 
-    /// Reads the figures.
+    /// Reads the statistics.
     ///
-    /// - Parameter identifier: A process's id; this one's without.
+    /// - Parameter identifier: A process id; this process by default.
     /// - Throws: `NotRunning`.
     package init(of identifier: Int32 = getpid()) throws {
         let folder = "/proc/\(identifier)"
@@ -40,7 +40,7 @@ package struct ProcessStatistics: Sendable {
         residentBytesMax = bytes("VmHWM")
         anonymousBytes = bytes("RssAnon")
         descriptors = open.count
-        // Behind the name, which may hold anything, and before it the identifier alone.
+        // After the name, which may contain anything; only the process id precedes it.
         let fields = stat.drop { $0 != ")" }.dropFirst(2).split(separator: " ")
         let ticks = [11, 12].compactMap { fields.count > $0 ? Double(fields[$0]) : nil }
         processorSeconds = ticks.reduce(0, +) / Double(sysconf(Int32(_SC_CLK_TCK)))

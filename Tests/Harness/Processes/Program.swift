@@ -1,27 +1,27 @@
 package import Foundation
 import Glibc
 
-/// A program run to its end, with what it wrote.
+/// The exit status and output of a program that has ended.
 package struct ProgramResult: Sendable {
-    /// Its exit status, 128 + the signal's number after a signal, nil if it had to be killed.
+    /// The exit status, 128 + the signal's number after a signal, `nil` if it had to be killed.
     package let status: Int?
-    /// What it wrote to standard output.
+    /// The bytes of standard output.
     package let output: Data
-    /// What it wrote to standard error.
+    /// The text of standard error.
     package let errors: String
 }
 
-/// A child process whose output goes to files of a temporary folder of its own.
+/// A child process whose output goes to files in a temporary folder of its own.
 package final class Program: Sendable {
-    /// Its process id.
+    /// The process id.
     package let identifier: Int32
     private let folder: TemporaryFolder
-    /// The exit status as `wait(2)` gave it, once the process has ended.
+    /// The exit status as returned by `wait(2)`, once the process has ended.
     private let ended = Monitor<Int32?>(nil)
 
-    /// A program cannot be found.
+    /// The error for a program that cannot be found.
     package struct NotFound: Error {
-        /// Its name.
+        /// The name of the program.
         package let name: String
     }
 
@@ -30,8 +30,9 @@ package final class Program: Sendable {
     /// - Parameters:
     ///   - path: The program's path.
     ///   - arguments: Its arguments.
-    ///   - environment: Variables beside those of this process, of which `NUTHATCH_…` are left out.
-    /// - Throws: What the system says against starting it.
+    ///   - environment: Variables added to those of this process, without its `NUTHATCH_…`
+    ///     variables.
+    /// - Throws: A system error if the program cannot be started.
     package init(_ path: String, _ arguments: [String], environment: [String: String] = [:]) throws
     {
         folder = try TemporaryFolder()
@@ -48,35 +49,35 @@ package final class Program: Sendable {
 
     deinit { kill() }
 
-    /// Whether it still runs.
+    /// True while the process runs.
     package var isRunning: Bool { ended.read { $0 == nil } }
 
-    /// What it has written to standard output so far.
+    /// The bytes of standard output so far.
     package var output: Data { read("out") }
 
-    /// What it has written to standard error so far, as text.
+    /// The text of standard error so far.
     package var errors: String { String(decoding: read("err"), as: UTF8.self) }
 
     private func read(_ name: String) -> Data {
         (try? Data(contentsOf: folder.appending(path: name))) ?? Data()
     }
 
-    /// Asks it to stop (SIGTERM).
+    /// Requests a graceful stop (SIGTERM).
     package func terminate() { signal(SIGTERM) }
 
-    /// Has it read its settings again (SIGHUP).
+    /// Requests a reload of the configuration (SIGHUP).
     package func hangUp() { signal(SIGHUP) }
 
-    /// Ends it at once (SIGKILL) and waits for that.
+    /// Kills the process (SIGKILL) and waits for its end.
     package func kill() {
         signal(SIGKILL)
         _ = ended.wait(until: .seconds(10)) { $0 != nil }
     }
 
-    /// Whether the process has a handler for a signal by now.
+    /// True once the process has a handler for a signal.
     package func catches(_ number: Int32) -> Bool { has(number, in: "SigCgt") }
 
-    /// Whether the process ignores a signal by now.
+    /// True once the process ignores a signal.
     package func ignores(_ number: Int32) -> Bool { has(number, in: "SigIgn") }
 
     private func has(_ number: Int32, in set: String) -> Bool {
@@ -87,14 +88,14 @@ package final class Program: Sendable {
         return mask & 1 << UInt64(number - 1) != 0
     }
 
-    /// Sends a signal unless it has ended.
+    /// Sends a signal unless the process has ended.
     package func signal(_ number: Int32) {
         ended.read { status in
             if status == nil { _ = Glibc.kill(identifier, number) }
         }
     }
 
-    /// Waits for its end; nil if it still runs when the time is up.
+    /// Waits for the process to end and returns its exit status, or `nil` on timeout.
     package func wait(seconds: Double) -> Int? {
         guard ended.wait(until: .seconds(seconds), for: { $0 != nil }) else { return nil }
         return ended.read { status in
@@ -102,7 +103,7 @@ package final class Program: Sendable {
         }
     }
 
-    /// Runs a program to its end, and kills it if that takes too long.
+    /// Runs a program to its end, and kills it on timeout.
     package static func run(
         _ path: String, _ arguments: [String], environment: [String: String] = [:],
         seconds: Double = 30
@@ -113,7 +114,7 @@ package final class Program: Sendable {
         return ProgramResult(status: status, output: program.output, errors: program.errors)
     }
 
-    /// The path of a program found by `PATH`.
+    /// Returns the path of a program found through `PATH`.
     package static func find(_ name: String) throws -> String {
         let path = ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin"
         let candidates = path.split(separator: ":").map { "\($0)/\(name)" }
@@ -123,18 +124,18 @@ package final class Program: Sendable {
         return found
     }
 
-    /// A new empty folder for temporary files.
+    /// Creates a new empty folder for temporary files.
     package static func temporaryFolder() throws -> URL {
         try folder(in: FileManager.default.temporaryDirectory, mode: 0o700)
     }
 
-    /// The same where other users get to, wherever the tests are to have theirs.
+    /// Creates a new temporary folder that other users can reach, wherever `TMPDIR` points.
     package static func openFolder() throws -> URL {
         try folder(in: URL(fileURLWithPath: "/var/tmp"), mode: 0o755)
     }
 
     private static func folder(in parent: URL, mode: Int) throws -> URL {
-        // A short name: those of sockets below it have at most 107 bytes.
+        // A short name: the paths of sockets below it have at most 107 bytes.
         let name = String(UInt64.random(in: 0...UInt64.max), radix: 36)
         let folder = parent.appendingPathComponent("nut-\(name)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: false)
@@ -143,10 +144,10 @@ package final class Program: Sendable {
     }
 }
 
-/// Waits for a child's end and takes its status.
+/// Waits for a child to end and collects its exit status.
 ///
-/// The child's id is given back to the system under the lock, so that no signal can meet another
-/// process that has got the same id since.
+/// The child's id is released under the lock, so that no signal can reach another process that has
+/// been assigned the same id since.
 private func reap(_ identifier: Int32, _ ended: Monitor<Int32?>) {
     var info = unsafe siginfo_t()
     while unsafe waitid(P_PID, id_t(identifier), &info, WEXITED | WNOWAIT) < 0, errno == EINTR {}
@@ -157,17 +158,17 @@ private func reap(_ identifier: Int32, _ ended: Monitor<Int32?>) {
     }
 }
 
-/// Starts a process with its output in files and all signals as they are by default.
+/// Starts a process with its output in files and default handling of all signals.
 ///
-/// No descriptor of this process reaches it: it would hold an origin's port open that has stopped.
+/// The process inherits no other descriptor: it would keep the port of a stopped origin open.
 ///
 /// - Parameters:
 ///   - arguments: The program's path and its arguments.
-///   - environment: `NAME=value`.
+///   - environment: Variables as `NAME=value`.
 ///   - output: The file that standard output is written to.
 ///   - errors: The file that standard error is written to.
 /// - Returns: The process id.
-/// - Throws: What the system says against it.
+/// - Throws: A system error if the process cannot be started.
 func spawn(
     _ arguments: [String], environment: [String], output: String, errors: String
 ) throws -> Int32 {
@@ -205,7 +206,7 @@ func spawn(
     return identifier
 }
 
-/// Marks every open descriptor to be closed in children; not every library opens its so.
+/// Marks every open descriptor as close-on-exec; not every library opens its own that way.
 private func closeDescriptorsOnExec() {
     let names = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")) ?? []
     for descriptor in names.compactMap({ CInt($0) }) where descriptor > 2 {

@@ -3,7 +3,7 @@ import Harness
 import Testing
 
 extension Outside {
-    @Suite("Who may do what on the admin port")
+    @Suite("Access control on the admin port")
     struct AdminAccessTests {
         private func bearer(_ token: String) -> String { "Authorization: Bearer \(token)" }
 
@@ -14,7 +14,7 @@ extension Outside {
             return (fields["type"] as? String ?? "").replacing("urn:nuthatch:problem:", with: "")
         }
 
-        @Test("A token is needed where there are tokens, and one of its role")
+        @Test("With tokens configured, each operation requires a token of a sufficient role")
         func roles() throws {
             let stage = try GuardedNode()
             let admin = try stage.node.connectAdmin()
@@ -49,7 +49,9 @@ extension Outside {
             }
         }
 
-        @Test("After ten wrong tokens an address has its refusals late, and its right ones at once")
+        @Test(
+            "After ten wrong tokens an address gets delayed refusals, but valid tokens work at once"
+        )
         func guesses() throws {
             let stage = try GuardedNode()
             let admin = try stage.node.connectAdmin()
@@ -59,7 +61,7 @@ extension Outside {
                 #expect(try response.status == 401 && problem(response) == "admin-token")
                 #expect(response["WWW-Authenticate"]?.contains("invalid_token") == true)
             }
-            // One guess has its answer late; who has the token has as good as that one meanwhile.
+            // One refusal is delayed; meanwhile a valid token gets its response at once.
             let wrong = bearer("guess-guess-guess-10")
             try admin.socket.send(HTTPConnection.request("/admin/v1/status", fields: [wrong]))
             let right = try stage.node.connectAdmin()
@@ -72,22 +74,24 @@ extension Outside {
             #expect(try late.status == 429 && problem(late) == "admin-attempts")
             let seconds = try #require(late["Retry-After"].flatMap { Int($0) })
             #expect((1...7).contains(seconds))
-            // It has no place for longer than it waits.
+            // The connection is closed once the delayed refusal is sent.
             #expect(late["Connection"] == "close" && admin.waitForEnd() == .truncated)
-            // What comes late fills no log.
+            // Delayed refusals do not fill the log.
             expectSoon {
                 stage.node.lineCount(containing: "token was refused", "client=127.0.0.1") == 10
             }
         }
 
-        @Test("Whoever guesses on every connection that there is keeps nobody out who has a token")
+        @Test(
+            "Wrong guesses on every available connection do not lock out holders of a valid token"
+        )
         func crowdOfGuessers() throws {
             let stage = try GuardedNode()
             var guessers: [HTTPConnection] = []
             for number in 0..<200 {
                 let guesser = try stage.node.connectAdmin()
                 let wrong = bearer("guess-guess-guess-\(number)")
-                // It may have been let go already for one that came after it.
+                // The connection may already have been closed to make room for a later one.
                 try? guesser.socket.send(
                     HTTPConnection.request("/admin/v1/status", fields: [wrong]))
                 guessers.append(guesser)
@@ -100,7 +104,7 @@ extension Outside {
             withExtendedLifetime(guessers) {}
         }
 
-        @Test("A token that may only look is given so many reports, and told when there are more")
+        @Test("A read-only token gets a limited number of reports, and then 429")
         func reports() throws {
             let stage = try GuardedNode()
             let admin = try stage.node.connectAdmin()
@@ -115,7 +119,7 @@ extension Outside {
             let response = try #require(refused)
             #expect(try isLimited && problem(response) == "admin-reports")
             #expect(response["Retry-After"] == "1")
-            // Other tokens, and what everybody may see, do not wait for it.
+            // Other tokens and public resources are not delayed by it.
             for word in GuardedNode.words.dropFirst() {
                 #expect(try admin.get("/metrics", fields: [bearer(word.token)]).status == 200)
             }
@@ -123,7 +127,7 @@ extension Outside {
             try expectSoon { try admin.get("/admin/v1/status", fields: reader).status == 200 }
         }
 
-        @Test("What is no token at all is limited as a wrong one is")
+        @Test("An authorization field of another scheme is rate-limited like a wrong token")
         func otherSchemes() throws {
             let stage = try GuardedNode()
             let admin = try stage.node.connectAdmin()
@@ -137,7 +141,7 @@ extension Outside {
             #expect(try late.status == 429 && problem(late) == "admin-attempts")
         }
 
-        @Test("Tokens are read again by SIGHUP")
+        @Test("SIGHUP reloads the tokens")
         func reload() throws {
             let folder = try TemporaryFolder()
             let (old, new) = ("old-token-old-token", "new-token-new-token")
@@ -160,7 +164,7 @@ extension Outside {
             #expect(try status(new) == 200)
         }
 
-        @Test("Without tokens the node is asked by address alone, and by no page of another site")
+        @Test("Without tokens, access depends on the address, and cross-site requests are refused")
         func rebinding() throws {
             let node = try NodeProcess()
             let admin = try node.connectAdmin()
@@ -185,7 +189,7 @@ extension Outside {
             #expect(same.status == 200)
         }
 
-        @Test("Paths that lead elsewhere, and bodies that nobody means, are refused")
+        @Test("Path traversal and unexpected bodies are refused")
         func nonsense() throws {
             let node = try NodeProcess()
             for path in [
@@ -209,14 +213,14 @@ extension Outside {
                 #expect((400...422).contains(purge.status), "\(body.prefix(40)): \(purge)")
                 _ = try problem(purge)
             }
-            // Ten megabytes are not even waited for.
+            // A body of ten megabytes is refused without waiting for it.
             let large = try node.connectAdmin().get(
                 "/admin/v1/purges", method: "POST", fields: ["Content-Length: 10485760"])
             #expect(try large.status == 413 && problem(large) == "body-too-large")
             #expect(try node.connectAdmin().get("/readyz").status == 200)
         }
 
-        @Test("Beyond loopback the port is opened only where everybody has to prove who they are")
+        @Test("Beyond loopback the admin port opens only if every client must authenticate")
         func open() throws {
             let port = try ReservedPort.forProcess()
             let flags = ["serve", "--listen", "127.0.0.1:0", "--admin-listen", "0.0.0.0:\(port)"]

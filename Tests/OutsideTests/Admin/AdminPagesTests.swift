@@ -3,7 +3,7 @@ import Harness
 import Testing
 
 extension Outside {
-    @Suite("What the admin port shows and does")
+    @Suite("Resources and operations of the admin port")
     struct AdminPagesTests {
         private func object(_ node: NodeProcess, _ path: String) throws -> [String: Any] {
             let response = try node.connectAdmin().get(path)
@@ -12,7 +12,7 @@ extension Outside {
             return try #require(response.document)
         }
 
-        @Test("Every path of its description answers as that says")
+        @Test("Every path of the OpenAPI description responds as described")
         func described() throws {
             let node = try NodeProcess()
             let paths = try #require(
@@ -20,7 +20,7 @@ extension Outside {
             #expect(paths.count > 10)
             for (path, methods) in paths {
                 let target = path.replacing(/\{[a-z]+\}/, with: "x")
-                // Events never end.
+                // The event stream never ends.
                 for (method, described) in methods
                 where method == "get" && path != "/admin/v1/events" {
                     let response = try node.connectAdmin().get(target)
@@ -33,7 +33,9 @@ extension Outside {
             }
         }
 
-        @Test("The status says who the node is and what it holds; the settings where they are from")
+        @Test(
+            "The status shows the node's identity and contents, and the settings show their sources"
+        )
         func status() throws {
             let stage = try DiskStage("--disk-limit", "64MiB", "--memory-limit", "32MiB")
             let image = TestImage.noise(1)
@@ -55,7 +57,9 @@ extension Outside {
             #expect(limit?["source"] as? String == "flag --memory-limit")
         }
 
-        @Test("A drained node owns nothing and says so; put back it owns again")
+        @Test(
+            "A drained node owns nothing and reports it; after undraining it owns its share again"
+        )
         func drain() throws {
             let stage = try ClusterStage(2)
             let node = stage.nodes[0]
@@ -70,7 +74,7 @@ extension Outside {
             try expectSoon { try share() == 0 && readiness() == 503 }
             #expect(try node.connectAdmin().post("", to: "/admin/v1/undrain").status == 202)
             try expectSoon { try share() ?? 0 > 0.3 && readiness() == 200 }
-            // The others may know it a moment before it does itself.
+            // The other nodes may learn it a moment before the node itself.
             try expectSoon {
                 let ring = try object(node, "/admin/v1/ring")
                 return (ring["members"] as? [Any])?.count == 2
@@ -78,7 +82,7 @@ extension Outside {
             }
         }
 
-        @Test("The last purges are listed at every node, and lag is nothing once all have them")
+        @Test("Every node lists the last purges, and lag is zero once all nodes have applied them")
         func purges() throws {
             let stage = try ClusterStage(2)
             for tag in ["a", "b", "c"] {
@@ -89,7 +93,7 @@ extension Outside {
                 let list = try object(node, "/admin/v1/purges?limit=2")["purges"]
                 let ids = (list as? [[String: Any]])?.map { $0["id"] as? String ?? "" }
                 #expect(ids == ["list-c", "list-b"])
-                // A node confirms what it has issued a moment later.
+                // The issuing node confirms a moment later.
                 try expectSoon {
                     let members = try object(node, "/admin/v1/members")["members"]
                     let lags = (members as? [[String: Any]])?.map { $0["lag_records"] as? Int }
@@ -98,7 +102,7 @@ extension Outside {
             }
         }
 
-        @Test("The level of the log is shown, and changed while the node runs")
+        @Test("The log level is shown and can be changed at run time")
         func logLevel() throws {
             let node = try NodeProcess()
             #expect(try object(node, "/admin/v1/log-level")["level"] as? String == "info")
@@ -109,7 +113,7 @@ extension Outside {
             expectSoon(10) { node.lineCount(containing: "log level changed", "error") == 1 }
         }
 
-        @Test("What is held under a URL is shown, with what would be done with it, until purged")
+        @Test("The entries of a URL and the decisions about them are shown until they are purged")
         func entries() throws {
             let stage = try DiskStage("--disk-limit", "64MiB")
             let image = TestImage.noise(4)
@@ -146,7 +150,9 @@ extension Outside {
             #expect(try stage.node.connectAdmin().get("/admin/v1/entry?url=\(url)").status == 404)
         }
 
-        @Test("Of a site each variant is shown, from memory and after a restart from disk")
+        @Test(
+            "Each variant of a site's resource is shown, from memory and after a restart from disk"
+        )
         func variants() throws {
             let stage = try SiteStage(keepsDisk: true)
             stage.origin.on("/it") { request in
@@ -171,7 +177,7 @@ extension Outside {
             #expect(stage.origin.requests("/it").count == 2)
         }
 
-        @Test("Of an image each variant has a name by which its body is got")
+        @Test("Each variant of an image has an identifier through which its body can be fetched")
         func bodies() throws {
             let stage = try Stage()
             let (webp, jpeg) = (
@@ -202,7 +208,7 @@ extension Outside {
             #expect(other.status == 404)
         }
 
-        @Test("The dashboard is one page that browsers run as it was sent, and nothing else")
+        @Test("The dashboard is one self-contained page protected by a content security policy")
         func dashboard() throws {
             let node = try NodeProcess()
             let response = try node.connectAdmin().get("/")
@@ -220,13 +226,13 @@ extension Outside {
                 let content = pieces[1].components(separatedBy: end)[0]
                 #expect(policy.contains("\(name) 'sha256-\(try digest(content))'"))
             }
-            // It loads nothing, from this host or another.
+            // The page loads nothing from this host or any other.
             for word in ["src=", "@import", "url(http", "href=\"http", "<link rel=\"style"] {
                 #expect(!page.contains(word), "\(word)")
             }
         }
 
-        /// The base64 of the SHA-256, as openssl(1) has it.
+        /// Returns the base64 of the SHA-256 as computed by openssl(1).
         private func digest(_ text: String) throws -> String {
             let folder = try TemporaryFolder()
             let file = try folder.write(text, to: "content")
@@ -235,7 +241,7 @@ extension Outside {
             return made.output.base64EncodedString()
         }
 
-        @Test("What is asked for most is listed first")
+        @Test("The most requested entries are listed first")
         func hot() throws {
             let stage = try DiskStage("--disk-limit", "64MiB")
             for number in 1...3 {
@@ -250,20 +256,22 @@ extension Outside {
                 "\(String(describing: list))")
         }
 
-        @Test("Statistics are told as they change, until the client goes")
+        @Test("Statistics are sent as they change, until the client disconnects")
         func events() throws {
             let stage = try DiskStage("--disk-limit", "64MiB")
             let path = stage.origin.serve(.noise(1), fields: ["Cache-Control: max-age=1000"])
             let url = "http://127.0.0.1:\(stage.node.adminPort)/admin/v1/events?interval_ms=250"
             let watcher = try Program(try Program.find("curl"), ["-sN", "-i", url])
-            func told(_ words: String) -> Bool {
+            func received(_ words: String) -> Bool {
                 String(decoding: watcher.output, as: UTF8.self).contains(words)
             }
-            expectSoon(20) { told("\"origin\":0") }
+            expectSoon(20) { received("\"origin\":0") }
             _ = try stage.get(path)
             for _ in 0..<3 { _ = try stage.get(path) }
-            expectSoon(20) { told("\"requests\":{\"memory\":3,") }
-            #expect(told("Content-Type: text/event-stream") && told("event: statistics\ndata: {"))
+            expectSoon(20) { received("\"requests\":{\"memory\":3,") }
+            #expect(
+                received("Content-Type: text/event-stream")
+                    && received("event: statistics\ndata: {"))
             watcher.kill()
             #expect(try stage.node.connectAdmin().get("/readyz").status == 200)
             stage.stop(gently: true)

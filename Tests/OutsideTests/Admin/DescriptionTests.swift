@@ -3,20 +3,21 @@ import Harness
 import Testing
 
 extension Outside {
-    /// What the admin port says of itself, taken at its word by a program that nobody here wrote:
-    /// requests that fit its description, and requests that do not, many of each.
-    @Suite("The admin port against its own description")
+    /// Runs schemathesis, an independent program, against the admin port's OpenAPI description:
+    /// many requests that match the description and many that do not.
+    @Suite("The admin port conforms to its OpenAPI description")
     struct DescriptionTests {
-        /// Runs of the same seed send the same requests, as far as the node's answers are the same.
+        /// Runs with the same seed send the same requests as long as the node's responses are the
+        /// same.
         private static let seed = 9
 
         private static let python = PythonTool.having(
             "schemathesis==4.32.5", in: "schemathesis", modules: ["schemathesis"])
 
-        /// What no schema can say.
+        /// Constraints that a schema cannot express.
         ///
-        /// A text that is no URL (422), the same thing said twice (400), a target or a body that is
-        /// too long as bytes (413, 414), reports for one token without end (429).
+        /// A text that is no URL (422), a duplicate value (400), a target or a body over the byte
+        /// limit (413, 414), too many reports for one token (429).
         private static let settings = """
             [checks.positive_data_acceptance]
             expected-statuses = ["2xx", 401, 403, 404, 409, 413, 414, 422, 429, 503]
@@ -35,16 +36,16 @@ extension Outside {
 
             """
 
-        /// Runs schemathesis with the token of a role; what it found is the test's failure.
+        /// Runs schemathesis with the token of a role; its findings fail the test.
         private func campaign(as role: String, _ flags: [String]) throws {
             let python = try #require(
                 Self.python, "schemathesis cannot be installed with python3 and pip")
-            // What is prefetched by chance is nobody's.
+            // A random prefetch must not reach any real host.
             let guarded = try GuardedNode("--allow-origin", "127.0.0.1:9")
             let folder = try TemporaryFolder()
             let file = try folder.write(Self.settings, to: "schemathesis.toml")
             let address = "http://127.0.0.1:\(guarded.node.adminPort)"
-            // It keeps what it has found where it is started.
+            // schemathesis stores its findings in the working directory.
             let result = try Program.run(
                 try Program.find("env"),
                 [
@@ -54,10 +55,10 @@ extension Outside {
                     "--header", "Authorization: Bearer \(GuardedNode.token(role))",
                     "--checks", "all", "--seed", "\(Self.seed)", "--generation-database", "none",
                     "--max-failures", "10", "--request-timeout", "20", "--no-color",
-                    // That a machine is slow is not what is looked for.
+                    // A slow machine is not a failure.
                     "--suppress-health-check", "all",
                 ] + flags, environment: ["HOME": folder.path], seconds: 240)
-            // Requests of megabytes are shown, too.
+            // Failing requests of megabytes are included in the output.
             let said = String(decoding: result.output, as: UTF8.self)
                 .split(separator: "\n", omittingEmptySubsequences: false)
                 .map { $0.prefix(400) }.joined(separator: "\n")
@@ -68,15 +69,15 @@ extension Outside {
             #expect(try guarded.node.connectAdmin().get("/healthz").status == 200)
         }
 
-        @Test("Who may purge is answered as described, whatever they send")
+        @Test("A purge token gets described responses to any request")
         func purging() throws {
-            // Events never end, and nothing can be held against a schema before they do.
+            // The event stream never ends, so its schema cannot be checked.
             try campaign(
                 as: "purge",
                 ["--exclude-operation-id", "watchStatistics", "--max-examples", "25"])
         }
 
-        @Test("Who may do everything is, where only they may")
+        @Test("An admin token gets described responses on admin-only operations")
         func administration() throws {
             let names = ["drain", "undrain", "setLogLevel", "forgetMembers"]
             try campaign(

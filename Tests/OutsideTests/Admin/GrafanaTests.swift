@@ -4,7 +4,7 @@ import Testing
 
 extension Outside {
     @Suite(
-        "promtool takes the rules and what the dashboard asks",
+        "promtool accepts the alert rules and the dashboard's queries",
         .enabled(if: (try? Program.find("promtool")) != nil))
     struct GrafanaTests {
         private let folder = URL(filePath: #filePath).deletingLastPathComponent()
@@ -15,7 +15,7 @@ extension Outside {
             try Program.run(try Program.find("promtool"), arguments)
         }
 
-        @Test("The rules are well formed, and alert when they should and no sooner")
+        @Test("The rules are well formed, and alert exactly when they should")
         func rules() throws {
             let check = try promtool("check", "rules", folder.appending(path: "rules.yaml").path)
             #expect(check.status == 0, "\(check.errors)")
@@ -25,7 +25,7 @@ extension Outside {
             #expect(test.status == 0, "\(output) \(test.errors)")
         }
 
-        @Test("Every expression of the dashboard is one")
+        @Test("Every expression of the dashboard is valid")
         func expressions() throws {
             let data = try Data(contentsOf: folder.appending(path: "dashboard.json"))
             let dashboard = try JSONSerialization.jsonObject(with: data) as? [String: Any]
@@ -33,7 +33,7 @@ extension Outside {
             let targets = panels.flatMap { $0["targets"] as? [[String: Any]] ?? [] }
             let expressions = targets.compactMap { $0["expr"] as? String }
             #expect(expressions.count > 60)
-            // promtool reads expressions in rules alone; JSON is YAML.
+            // promtool reads expressions only in rules; JSON is valid YAML.
             let rules = expressions.enumerated().map { number, expression in
                 [
                     "record": "panel:\(number)",

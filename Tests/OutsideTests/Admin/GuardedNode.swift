@@ -1,12 +1,12 @@
 import Foundation
 import Harness
 
-/// A node whose operators have a token of each role.
+/// A node with one admin-port token for each role.
 final class GuardedNode {
     let node: NodeProcess
     private let folder: TemporaryFolder
 
-    /// The roles with their tokens; each may do what those before it may.
+    /// The roles and their tokens; each role includes the rights of those before it.
     static let words = ["read", "purge", "admin"].map { (role: $0, token: token($0)) }
 
     static func token(_ role: String) -> String { String(repeating: role, count: 4) }

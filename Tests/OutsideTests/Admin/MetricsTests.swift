@@ -3,12 +3,12 @@ import Harness
 import Testing
 
 extension Outside {
-    @Suite("Metrics as those who made their formats read them")
+    @Suite("Metrics are valid for independent parsers of their formats")
     struct MetricsTests {
         private static let openMetrics = "Accept: application/openmetrics-text; version=1.0.0"
         private static let hasPromtool = (try? Program.find("promtool")) != nil
 
-        /// A member of a cluster that has answered for a site and of images, well and badly.
+        /// Starts a cluster member that has served a site and images, with hits and errors.
         private func stage() throws -> ClusterStage {
             let stage = try ClusterStage(2, site: "a.example")
             let image = TestImage.noise(7)
@@ -34,7 +34,7 @@ extension Outside {
             return try Program.run("/bin/sh", ["-c", command])
         }
 
-        @Test("promtool has nothing to say against the text", .enabled(if: hasPromtool))
+        @Test("promtool finds no fault in the text format", .enabled(if: hasPromtool))
         func text() throws {
             let stage = try stage()
             let response = try stage.nodes[0].connectAdmin().get("/metrics")
@@ -42,13 +42,13 @@ extension Outside {
             let result = try promtool("check metrics", reading: response.text)
             #expect(result.status == 0 && result.errors.isEmpty, "\(result.errors)")
             #expect(result.output.isEmpty)
-            // It has looked at all of it.
+            // A check that promtool has parsed the whole text.
             let without = response.text.replacing("# HELP nuthatch_fenced ", with: "# HELP other ")
             let faulty = try promtool("check metrics", reading: without)
             #expect(faulty.status != 0 && faulty.errors.contains("nuthatch_fenced"))
         }
 
-        @Test("promtool takes OpenMetrics for what it is", .enabled(if: hasPromtool))
+        @Test("promtool accepts the OpenMetrics format", .enabled(if: hasPromtool))
         func openMetrics() throws {
             let stage = try stage()
             let response = try stage.nodes[0].connectAdmin().get(
@@ -56,7 +56,7 @@ extension Outside {
             #expect(
                 response["Content-Type"]
                     == "application/openmetrics-text; version=1.0.0; charset=utf-8")
-            // What it makes of a page is a data base, for which it wants times.
+            // promtool converts a page to a time series database, which requires timestamps.
             let timed = response.text.split(separator: "\n").map { line in
                 line.hasPrefix("#") ? line + "\n" : line + " 1700000000\n"
             }
@@ -67,7 +67,7 @@ extension Outside {
             #expect(cut.status != 0)
         }
 
-        @Test("The format follows Accept, and caches are told so")
+        @Test("The format follows Accept, and the response has a matching Vary")
         func negotiation() throws {
             let node = try NodeProcess()
             let text = try node.connectAdmin().get("/metrics", fields: ["Accept: text/plain"])
@@ -83,7 +83,7 @@ extension Outside {
             #expect(series(text) == series(open))
         }
 
-        @Test("What is counted of a site says which tier gave how much")
+        @Test("A site's metrics count responses by tier")
         func tiers() throws {
             let stage = try SiteStage(keepsDisk: true)
             let image = TestImage.generated(.jpeg, byteCount: 10_000, seed: 191)
@@ -103,7 +103,7 @@ extension Outside {
             #expect(stage.node.metric("nuthatch_disk_segments{state=\"closed\"}") == 1)
         }
 
-        @Test("Fetches are counted by what came of them, and errors by whose side it was")
+        @Test("Fetches are counted by outcome, and errors by the side that caused them")
         func outcomes() throws {
             let stage = try Stage()
             defer { withExtendedLifetime(stage) {} }
@@ -129,11 +129,11 @@ extension Outside {
             #expect(parts.reduce(0, +) == figure("memory_used_bytes"), "\(parts)")
         }
 
-        @Test("Who goes and who is cut off before the end of an answer is told apart")
+        @Test("Client aborts and server-side truncations are counted separately")
         func unfinished() throws {
             let stage = try Stage()
             defer { withExtendedLifetime(stage) {} }
-            // More than sockets hold.
+            // More than the socket buffers hold.
             let image = TestImage.generated(.jpeg, byteCount: 40_000_000, seed: 192)
             let path = stage.origin.serve(image, fields: [lasting])
             #expect(try stage.get(path).matches(image))
@@ -148,7 +148,7 @@ extension Outside {
             #expect(stage.node.metric("nuthatch_answers_unfinished_total{side=\"node\"}") == 0)
         }
 
-        @Test("Members gossip, and the lag of each is there to be read")
+        @Test("Members gossip, and the lag of each member is reported")
         func members() throws {
             let stage = try stage()
             let node = stage.nodes[0]

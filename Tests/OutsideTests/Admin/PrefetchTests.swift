@@ -3,7 +3,7 @@ import Harness
 import Testing
 
 extension Outside {
-    @Suite("Images fetched before clients ask for them")
+    @Suite("Images are prefetched before clients request them")
     struct PrefetchTests {
         private static let fields = ["Cache-Control: max-age=1000"]
 
@@ -15,17 +15,19 @@ extension Outside {
             return try #require(response["Location"])
         }
 
-        /// The document of a prefetch that is over.
-        private func ended(_ node: NodeProcess, _ place: String) throws -> [String: Any] {
+        /// Returns the document of a prefetch once it has ended.
+        private func ended(_ node: NodeProcess, _ location: String) throws -> [String: Any] {
             let isOver = try Deadline.seconds(60).waitUntil {
-                let state = try node.document(place)["state"] as? String
+                let state = try node.document(location)["state"] as? String
                 return state != "running" && state != "reading"
             }
             try #require(isOver)
-            return try node.document(place)
+            return try node.document(location)
         }
 
-        @Test("What was prefetched is a hit; the origin was asked once; a second time nothing is")
+        @Test(
+            "A prefetched image is a hit after one origin fetch; a second prefetch fetches nothing"
+        )
         func urls() throws {
             let stage = try DiskStage("--disk-limit", "64MiB")
             let images = (1...12).map { TestImage.noise($0) }
@@ -38,7 +40,7 @@ extension Outside {
             #expect(first["body_bytes"] as? Int == images.map(\.bytes.count).reduce(0, +))
             let faults = try #require(first["faults"] as? [[String: Any]])
             #expect(faults.map { $0["url"] as? String } == [stage.origin.url(gone)])
-            // Whoever looks at hit ratios is not to see what no client has asked for.
+            // Hit ratios exclude requests that no client has made.
             for outcome in ["hit", "disk", "miss", "peer"] {
                 #expect(try stage.figure("nuthatch_requests_total{cache=\"\(outcome)\"}") == 0)
             }
@@ -54,7 +56,7 @@ extension Outside {
             #expect((list as? [Any])?.count == 2)
         }
 
-        @Test("In a cluster each image is fetched from its origin once, at whichever node one asks")
+        @Test("In a cluster each image is prefetched from its origin once, through any node")
         func cluster() throws {
             let stage = try ClusterStage(3)
             let images = (1...9).map { TestImage.noise($0) }
@@ -74,7 +76,7 @@ extension Outside {
             }
         }
 
-        @Test("The images of a site's sitemap are fetched, and images where signatures are wanted")
+        @Test("The images of a site's sitemap are prefetched, also where signatures are required")
         func sitemap() throws {
             let stage = try SignedStage()
             let host = "http://\(SignedStage.site)"
@@ -103,7 +105,7 @@ extension Outside {
             #expect(stage.origin.requests("/page").isEmpty)
         }
 
-        @Test("A sitemap that no site has is read from its origin, and what is none fails")
+        @Test("A sitemap outside all sites is fetched from its origin, and an invalid one fails")
         func origins() throws {
             let stage = try DiskStage("--disk-limit", "64MiB")
             let path = stage.origin.serve(TestImage.noise(1), fields: Self.fields)
@@ -116,7 +118,7 @@ extension Outside {
             let bad = try ended(
                 stage.node, begin(stage.node, ["sitemap": stage.origin.url("/page.html")]))
             #expect(bad["state"] as? String == "failed" && bad["urls_total"] as? Int == 0)
-            // An origin that is busy is asked again.
+            // A busy origin is tried again.
             let url = stage.origin.url(path)
             let asked = LockedBox(0)
             stage.origin.on("/late.txt") { _ in
@@ -133,7 +135,7 @@ extension Outside {
             #expect(late["sitemaps_failed"] as? Int == 0)
         }
 
-        @Test("One that is cancelled asks for no more; a stranger's name is not found")
+        @Test("A cancelled prefetch sends no further requests, and an unknown id is not found")
         func cancel() throws {
             let stage = try DiskStage("--disk-limit", "64MiB")
             let gate = Gate()
@@ -141,14 +143,14 @@ extension Outside {
                 OriginResponse(TestImage.noise(2), fields: Self.fields).delayingHead(.gate(gate))
             }
             let urls = (0..<40).map { stage.origin.url("/\($0).png") }
-            let place = try begin(stage.node, ["urls": urls])
+            let location = try begin(stage.node, ["urls": urls])
             expectSoon { stage.fetches("/3.png") == 1 }
-            let response = try stage.node.connectAdmin().get(place, method: "DELETE")
+            let response = try stage.node.connectAdmin().get(location, method: "DELETE")
             #expect(response.status == 202)
             gate.open()
-            try expectSoon { try stage.node.document(place)["urls_fetched"] as? Int == 4 }
+            try expectSoon { try stage.node.document(location)["urls_fetched"] as? Int == 4 }
             #expect(stage.fetches("/4.png") == 0)
-            #expect(try stage.node.document(place)["state"] as? String == "cancelled")
+            #expect(try stage.node.document(location)["state"] as? String == "cancelled")
             for method in ["GET", "DELETE"] {
                 let unknown = try stage.node.connectAdmin().get(
                     "/admin/v1/prefetches/none", method: method)

@@ -3,7 +3,7 @@ import Harness
 import Testing
 
 extension Outside {
-    @Suite("A resource that a request changes through one node")
+    @Suite("Unsafe requests in a cluster")
     struct ChangedResourceTests {
         private static let host = "a.example"
 
@@ -11,7 +11,7 @@ extension Outside {
             try node.get("/page", method: method, host: Self.host)
         }
 
-        @Test("is not served as it was by another, even if the log took nothing when it changed")
+        @Test("A change through one node invalidates the copies of others, even with a full log")
         func logIsFull() throws {
             let disk = try HungDisk()
             let stage = try ClusterStage(1, site: Self.host)

@@ -19,7 +19,7 @@ extension Outside {
             #expect(stage.fetches(path) == 1, "\(path)", sourceLocation: location)
         }
 
-        @Test("A thousand clients of one cold image, over three nodes")
+        @Test("A thousand clients request one cold image through three nodes")
         func clients() throws {
             let stage = try ClusterStage(3)
             for (number, size) in [10_000, 300_000, 1_500_000].enumerated() {
@@ -33,7 +33,7 @@ extension Outside {
             }
         }
 
-        @Test("An image whose URL holds escapes is fetched once")
+        @Test("An image whose URL contains percent-escapes is fetched once")
         func escapes() throws {
             let stage = try ClusterStage(3)
             let image = TestImage.generated(.jpeg, byteCount: 9_000, seed: 707)
@@ -44,7 +44,7 @@ extension Outside {
             }
         }
 
-        @Test("What a peer gave before its length was known says it once it is stored")
+        @Test("An image relayed before its length was known has a Content-Length once it is stored")
         func lateLength() throws {
             let stage = try ClusterStage(3, keepsOnDisk: false)
             let image = TestImage.generated(.jpeg, byteCount: 300_000, seed: 706)
@@ -59,7 +59,7 @@ extension Outside {
                     SwarmClientPlan(stage.target("/late"), expecting: image))
             }
             #expect(gate.waitForArrivals())
-            // All have begun to give it.
+            // All responses have begun.
             expectSoon {
                 stage.nodes.allSatisfy {
                     ($0.metric("nuthatch_memory_used_bytes") ?? 0) > 150_000
@@ -78,7 +78,7 @@ extension Outside {
             }
         }
 
-        @Test("A thousand clients, of an origin that is slow to begin and stalls")
+        @Test("A thousand clients wait for an origin that is slow to start and stalls")
         func slowOrigin() throws {
             let stage = try ClusterStage(3)
             let image = TestImage.generated(.png, byteCount: 300_000, seed: 710)
@@ -88,11 +88,11 @@ extension Outside {
                     .delayingHead(.seconds(0.4)).stalling(at: 150_000, .seconds(0.4)))
         }
 
-        @Test("An owner that waits for the origin is not taken for silent")
+        @Test("An owner that waits for the origin is not treated as unresponsive")
         func patience() throws {
             let stage = try ClusterStage(3)
             let image = TestImage.generated(.png, byteCount: 30_000, seed: 711)
-            // Longer than the longest silence of a peer that is waited for, 3 s.
+            // Longer than the maximum silence of a peer, 3 s.
             stage.origin.on(
                 "/it", OriginResponse(image, fields: [lasting]).delayingHead(.seconds(3.5)))
             var details: [String] = []
@@ -106,8 +106,8 @@ extension Outside {
                     sum + (node.metric("nuthatch_peer_questions_total{kind=\"\(kind)\"}") ?? 0)
                 }
             }
-            // Who asks does so once, and asks the owner, who has asked the two before the origin;
-            // the one that keeps a copy may have been given it by then.
+            // The requester sends one get to the owner, and the owner probes two other nodes before
+            // the origin. The node that keeps a copy may already have received it.
             let (gets, probes) = (asked("get"), asked("probe"))
             #expect(
                 (1...2).contains(gets) && (2...3).contains(probes),
@@ -115,7 +115,9 @@ extension Outside {
             #expect(stage.fetches("/it") == 1)
         }
 
-        @Test("Every image, from each node, by one fetch; and it says where it came from")
+        @Test(
+            "Every image is served by each node after one fetch, and Cache-Status names its source"
+        )
         func everyImage() throws {
             let stage = try ClusterStage(3)
             for (number, image) in ImageCorpus.all.enumerated() {
@@ -129,7 +131,7 @@ extension Outside {
                 }
                 let fetched = details.count { $0 == "origin" }
                 let stored = image.bytes.count > 1
-                // The owner has it in memory when others have asked before.
+                // The owner has it in memory if another node requested it before.
                 #expect(!stored || stage.fetches(path) == 1, "\(image): \(details)")
                 #expect(!stored || fetched <= 1, "\(image): \(details)")
                 #expect(
@@ -138,7 +140,7 @@ extension Outside {
             }
         }
 
-        @Test("A node that dies takes no image away from the others' clients")
+        @Test("A node that dies takes no image away from the clients of other nodes")
         func death() throws {
             let stage = try ClusterStage(3)
             let images = (0..<60).map {
@@ -149,7 +151,7 @@ extension Outside {
                 #expect(try stage.get(path, from: number % 3).matches(images[number]))
             }
             stage.nodes[2].kill()
-            // At once: nobody knows yet.
+            // Immediately, before any node has detected the failure.
             for (number, path) in paths.enumerated() {
                 let response = try stage.get(path, from: number % 2, expecting: images[number])
                 #expect(response.matches(images[number]), "\(response)")
@@ -161,11 +163,11 @@ extension Outside {
                 #expect(response.matches(images[number]), "\(response)")
             }
             #expect(paths.allSatisfy { stage.fetches($0) <= 2 })
-            // Those that it did not own are not fetched again.
+            // Images of other owners are not fetched again.
             #expect(paths.count { stage.fetches($0) == 1 } >= 20)
         }
 
-        @Test("What the origin refuses is refused at every node, and each node says why")
+        @Test("An origin's refusal is passed on by every node with its reason")
         func refused() throws {
             let stage = try ClusterStage(3)
             for index in 0..<3 {

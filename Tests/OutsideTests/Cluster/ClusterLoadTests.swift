@@ -7,7 +7,7 @@ extension Outside {
     struct ClusterLoadTests {
         private static let storedCount = 400
 
-        @Test("Ten thousand images, wanted as Zipf says, at all nodes: each is fetched once")
+        @Test("Ten thousand images requested by Zipf's law at all nodes are fetched once each")
         func zipf() throws {
             let stage = try ClusterStage(5)
             stage.origin.serveNumberedImages()
@@ -35,7 +35,7 @@ extension Outside {
             #expect(twice.isEmpty, "\(twice)")
         }
 
-        /// Has images stored by the nodes.
+        /// Stores images through the nodes.
         private func store(_ stage: ClusterStage) throws {
             stage.origin.serveNumberedImages()
             let toStore = LockedBox(Self.storedCount)
@@ -49,7 +49,7 @@ extension Outside {
             }
             try #require(filling.waitForEnd())
             #expect(filling.stop().reduce(0) { $0 + $1.count } == Self.storedCount)
-            // The second owner of each has said that it has it, too.
+            // The second owner of each image has also confirmed it.
             let isHandedOver = Deadline.seconds(60).waitUntil {
                 let kept = stage.nodes.reduce(0) { sum, node in
                     sum + (node.metric("nuthatch_offers_total{outcome=\"kept\"}") ?? 0)
@@ -68,8 +68,7 @@ extension Outside {
                 SteadyLoad.mixed(stored: Self.storedCount, count))
         }
 
-        /// The most often that one of the images was fetched, of those stored before and of new
-        /// ones.
+        /// Returns the maximum number of fetches of one image, among stored and among new images.
         private func mostFetches(_ stage: ClusterStage) -> (stored: Int, new: Int) {
             let fetches = stage.origin.numberedFetches()
             let most = { (isNew: Bool) in
@@ -78,7 +77,7 @@ extension Outside {
             return (most(false), most(true))
         }
 
-        @Test("A node that is killed under load costs its own clients' requests, and nobody else's")
+        @Test("A node killed under load fails only the requests of its own clients")
         func death() throws {
             let stage = try ClusterStage(5)
             try store(stage)
@@ -88,19 +87,19 @@ extension Outside {
             let before = load.now
             stage.nodes[4].kill()
             #expect(load.waitForAnswers(100, of: kinds, at: Array(0..<4), since: before))
-            // Until the others have forgotten it, and then some more.
+            // Until the other nodes have removed it, and some time more.
             try stage.settle(Array(stage.nodes.prefix(4)))
             #expect(load.waitForAnswers(100, of: kinds, at: Array(0..<4), since: load.now))
             let tallies = load.stop()
             #expect(tallies.prefix(4).flatMap(\.failures) == [])
-            // One on each of its connections.
+            // At most one failure on each of its connections.
             #expect(tallies[4].failures.count <= 2, "\(tallies[4].failures)")
-            // What two have said they have is not fetched again; what was new may be, once.
+            // Images confirmed by two nodes are not fetched again; a new image may be, once.
             let most = mostFetches(stage)
             #expect(most.stored == 1 && most.new <= 2, "\(most)")
         }
 
-        @Test("A node that joins under load has nothing fetched again that was stored before")
+        @Test("A node that joins under load causes no new fetch of a stored image")
         func join() throws {
             let stage = try ClusterStage(4)
             try store(stage)
@@ -120,8 +119,7 @@ extension Outside {
             let tallies = load.stop() + second.stop()
             #expect(tallies.flatMap(\.failures) == [])
             let most = mostFetches(stage)
-            // On a machine that is busy for long enough a probe may come back too late; that is
-            // counted.
+            // On a busy machine a probe may return too late, which is counted.
             let late = try (stage.nodes + [joined]).map {
                 try #require($0.metric("nuthatch_peer_probes_late_total"))
             }
@@ -132,9 +130,9 @@ extension Outside {
     }
 }
 
-/// Numbers from 0 on, each as often as one over its place says.
+/// A Zipf distribution: number `n` has a probability proportional to 1/(n + 1).
 private struct Zipf: Sendable {
-    /// At each number the part of all draws that are not above it.
+    /// The cumulative probability of each number.
     private let sums: [Double]
 
     init(count: Int) {
@@ -145,7 +143,7 @@ private struct Zipf: Sendable {
     }
 
     func draw(_ seed: inout UInt64) -> Int {
-        // The numbers of a linear congruence, of which the high bits are good (Knuth's MMIX).
+        // A linear congruential generator, whose high bits are good (Knuth's MMIX).
         seed = seed &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
         let part = Double(seed >> 11) / Double(1 << 53 as UInt64)
         var (low, high) = (0, sums.count - 1)

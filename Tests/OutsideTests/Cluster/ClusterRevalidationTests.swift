@@ -3,7 +3,7 @@ import Harness
 import Testing
 
 extension Outside {
-    @Suite("What is asked again, refused or broken off between nodes")
+    @Suite("Revalidation, refusals and aborted transfers between nodes")
     struct ClusterRevalidationTests {
         private let image = TestImage.generated(.png, byteCount: 200_000, seed: 740)
 
@@ -13,7 +13,9 @@ extension Outside {
             }
         }
 
-        @Test("Copies of all nodes are revalidated by one question to the origin, without the body")
+        @Test(
+            "The copies of all nodes are revalidated by one conditional request, without the body"
+        )
         func revalidated() throws {
             let stage = try ClusterStage(3)
             let (image, isLasting) = (image, LockedBox(false))
@@ -41,7 +43,9 @@ extension Outside {
             }
         }
 
-        @Test("A copy stands in while the origin fails, at every node, and not once it is refused")
+        @Test(
+            "A stale copy is served by every node while the origin fails, but not after a refusal"
+        )
         func failing() throws {
             let stage = try ClusterStage(3)
             let fields = ["Cache-Control: max-age=0", "ETag: \"v\""]
@@ -61,7 +65,7 @@ extension Outside {
             for index in 0..<3 { expectProblem(try stage.get("/it", from: index), 502) }
         }
 
-        @Test("What an owner has stands in at every node for an origin that says nothing")
+        @Test("An owner's stale copy is served by every node while the origin is unreachable")
         func unreachable() throws {
             let stage = try ClusterStage(3)
             stage.origin.on("/it", OriginResponse(image, fields: ["Cache-Control: max-age=0"]))
@@ -76,13 +80,13 @@ extension Outside {
             #expect(passed.matches(image) && passed.detail == "stored", "\(passed)")
             #expect(passed.cacheStatus["fwd-status"] == nil, "\(passed)")
             #expect(stage.fetches("/it") == asked + 1)
-            // It has not become the other node's own.
+            // The other node has not stored it.
             stage.origin.on("/it", OriginResponse(image, fields: ["Cache-Control: max-age=9"]))
             #expect(try !stage.get("/it", from: other, expecting: image).isHit)
             #expect(stage.fetches("/it") == asked + 2)
         }
 
-        @Test("A changed image reaches every node by one fetch")
+        @Test("A changed image reaches every node after one fetch")
         func changed() throws {
             let stage = try ClusterStage(3)
             let (old, new) = (image, TestImage.generated(.png, byteCount: 150_000, seed: 741))
@@ -106,7 +110,7 @@ extension Outside {
         }
 
         @Test(
-            "Of an answer that may not be shared each client has its own",
+            "A response that must not be shared is fetched for each client separately",
             arguments: ["private", "no-store", "private, max-age=60"])
         func unshared(control: String) throws {
             let stage = try ClusterStage(3)
@@ -132,7 +136,7 @@ extension Outside {
             #expect(stage.fetches("/it") >= 30)
         }
 
-        @Test("A body that breaks off at the owner is never taken for whole, and the next one is")
+        @Test("A body truncated at the owner never looks complete, and the next fetch succeeds")
         func brokenOff() throws {
             let stage = try ClusterStage(2)
             let image = image
@@ -148,7 +152,8 @@ extension Outside {
                     return isCut ? whole.truncated(after: 120_000, .close) : whole
                 }
                 let broken = try stage.get(path, from: 0, expecting: image)
-                // Who has nothing of it yet is given a problem, or what a second fetch brings.
+                // A client without any bytes gets a problem document or the result of a second
+                // fetch.
                 #expect(
                     broken.matches(image) || broken.status == 502 || !broken.isWhole,
                     "\(broken)")
@@ -157,12 +162,12 @@ extension Outside {
                 #expect(stage.fetches(path) == 2, "\(broken)")
                 details.append(second.detail ?? "-")
             }
-            // Both of what this node owns and of what the other does; whose bytes came by the other
-            // in spite of the break are in memory.
+            // Images owned by this node and by the other. A body received from the other node
+            // despite the interruption is in memory.
             #expect(details.contains("origin") && Set(details).count > 1, "\(details)")
         }
 
-        @Test("An owner that dies while it passes an image on spoils no answer")
+        @Test("An owner that dies while it relays an image corrupts no response")
         func dyingOwner() throws {
             let stage = try ClusterStage(2)
             let (image, gate) = (image, Gate())
@@ -178,7 +183,7 @@ extension Outside {
                 return connection
             }
             #expect(gate.waitForArrivals(12))
-            // Every client has the beginning.
+            // Every client has received the beginning.
             #expect(clients.allSatisfy { $0.socket.waitForInput(seconds: 30) })
             stage.nodes[1].kill()
             gate.open()

@@ -3,7 +3,7 @@ import Harness
 import Testing
 
 extension Outside {
-    @Suite("A site that a cluster answers for")
+    @Suite("A site served by a cluster")
     struct ClusterSiteTests {
         private static let host = "a.example"
 
@@ -13,7 +13,7 @@ extension Outside {
             try node.get(path, method: method, host: Self.host, fields: fields)
         }
 
-        @Test("One fetch serves all nodes, and one question whether it still holds")
+        @Test("One fetch and one revalidation serve all nodes")
         func once() throws {
             let stage = try ClusterStage(3, site: Self.host)
             stage.origin.on("/page") { request in
@@ -33,7 +33,7 @@ extension Outside {
             #expect(stage.fetches("/page") == 2)
         }
 
-        @Test("Each variant is fetched once, whichever node is asked")
+        @Test("Each variant is fetched once, whichever node receives the request")
         func variants() throws {
             let stage = try ClusterStage(3, site: Self.host)
             stage.origin.on("/page") { request in
@@ -52,7 +52,7 @@ extension Outside {
             #expect(stage.fetches("/page") == 3)
         }
 
-        @Test("A thousand clients at five nodes want a cold page in three variants")
+        @Test("A thousand clients at five nodes request a cold page in three variants")
         func crowd() throws {
             let stage = try ClusterStage(5, site: Self.host)
             stage.origin.on("/page") { request in
@@ -79,7 +79,7 @@ extension Outside {
         }
 
         @Test(
-            "What is for one client goes to that one, and the origin is asked once for it",
+            "A response for one client goes to that client after exactly one fetch",
             arguments: ["Cache-Control: private", "Cache-Control: no-store", "Set-Cookie: s=1"])
         func alone(field: String) throws {
             let stage = try ClusterStage(3, site: Self.host)
@@ -98,7 +98,7 @@ extension Outside {
             }
         }
 
-        @Test("A change and a purge through one node are seen through all")
+        @Test("A change and a purge through one node are visible at all nodes")
         func changed() throws {
             let stage = try ClusterStage(3, site: Self.host)
             let version = LockedBox(1)
@@ -118,7 +118,9 @@ extension Outside {
             for node in stage.nodes { #expect(try page("/page", node).text == "version 3") }
         }
 
-        @Test("Nodes with other settings ask for themselves, and say so; so they do if it is off")
+        @Test(
+            "Nodes with different settings, or with sharing off, fetch for themselves and report it"
+        )
         func policies() throws {
             let stage = try ClusterStage(2, site: Self.host)
             stage.origin.on("/page", .text("page", fields: [lasting]))
@@ -143,7 +145,7 @@ extension Outside {
             #expect(stage.fetches("/page") == before + 2)
         }
 
-        @Test("Users never see each other's pages, whichever node they ask")
+        @Test("Users never receive each other's pages, whichever node serves them")
         func users() throws {
             let stage = try ClusterStage(3, site: Self.host)
             let kinds = [
@@ -155,7 +157,7 @@ extension Outside {
             for (number, fields) in kinds.enumerated() {
                 stage.origin.on("/\(number)") { request in
                     let user = request.fields["Cookie"] ?? "nobody"
-                    // What is for all says nothing of who asked.
+                    // The shared response does not depend on the user.
                     let text = number == 0 ? "all" : "\(user) \(number)"
                     return .text(text, fields: fields + ["X-Own: \(user)"])
                 }
@@ -167,21 +169,21 @@ extension Outside {
                 let kind = Int.random(in: kinds.indices, using: &dice)
                 let user = "user=\(Int.random(in: 0..<5, using: &dice))"
                 let language = ["de", "en"].randomElement(using: &dice) ?? ""
-                let place = Int.random(in: 0..<3, using: &dice)
-                let response = try clients[place].get(
+                let index = Int.random(in: 0..<3, using: &dice)
+                let response = try clients[index].get(
                     "/\(kind)", host: Self.host,
                     fields: ["Cookie: \(user)", "Accept-Language: \(language)"])
                 let expected = kind == 0 ? "all" : "\(user) \(kind)"
                 #expect(
                     response.text == expected,
-                    "\(number): \(user) at \(place), \(kind): \(response)")
+                    "\(number): \(user) at \(index), \(kind): \(response)")
                 if kind != 0 {
                     #expect(response.fields.all("X-Own") == [user], "\(number): \(response)")
                 }
             }
         }
 
-        @Test("A part is taken from who has the whole, and asked for as a part where nobody has")
+        @Test("A range is served from a complete copy in the cluster, otherwise fetched as a range")
         func parts() throws {
             let stage = try ClusterStage(3, site: Self.host)
             let image = TestImage.generated(.jpeg, byteCount: 6_000_000, seed: 912)
@@ -199,7 +201,7 @@ extension Outside {
             #expect(stage.fetches(path) == before)
         }
 
-        @Test("Pages and their variants are handed over to those who own them")
+        @Test("Pages and their variants are handed off to their owners")
         func handedOver() throws {
             let stage = try ClusterStage(3, "--disk-limit", "64MiB", site: Self.host)
             let languages = ["de", "en"]
@@ -225,14 +227,14 @@ extension Outside {
                 let fetches = (0..<12).map { (stage.fetches("/\($0)"), stage.fetches("/in/\($0)")) }
                 #expect(fetches.allSatisfy { $0 == (1, 2) }, "\(fetches)")
             }
-            // Of each page one, of each that varies two and what tells them apart, at two nodes.
+            // Each page is one entry and each varying page two plus its Vary record, on two nodes.
             func isGiven(_ nodes: [NodeProcess]) -> Bool {
                 Deadline.seconds(60).waitUntil { nodes.reduce(0) { $0 + $1.diskEntries } == 96 }
             }
             for number in 0..<12 {
                 #expect(try page("/\(number)", stage.nodes[number % 3]).status == 200)
-                for (place, language) in languages.enumerated() {
-                    let node = stage.nodes[(number + place) % 3]
+                for (index, language) in languages.enumerated() {
+                    let node = stage.nodes[(number + index) % 3]
                     let response = try page("/in/\(number)", node, "Accept-Language: \(language)")
                     #expect(response.status == 200)
                 }
@@ -242,14 +244,14 @@ extension Outside {
             let rest = Array(stage.nodes.prefix(2))
             try expectAll(from: rest)
             try stage.settle(rest)
-            // Each of the two keeps all of it, and a second one that dies takes nothing away.
+            // Both remaining nodes keep everything, so the death of a second one loses nothing.
             #expect(isGiven(rest), "\(rest.map(\.diskEntries))")
             try stage.restart(0)
             try stage.settle(Array(stage.nodes.prefix(2)))
             try expectAll(from: Array(stage.nodes.prefix(2)))
         }
 
-        @Test("What the origin has withdrawn is given by no node, be it that it fails afterwards")
+        @Test("No node serves a response that the origin has withdrawn, even if it fails later")
         func withdrawn() throws {
             let stage = try ClusterStage(3, site: Self.host, settings: "grace: 1h")
             let fields = ["Cache-Control: max-age=0", "ETag: \"1\""]
@@ -270,10 +272,10 @@ extension Outside {
             }
         }
 
-        @Test("A crowd is served by one fetch, also of what has fields for one of them")
+        @Test("Concurrent requests are served by one fetch, even if it has client-specific fields")
         func ownFields() throws {
             let stage = try ClusterStage(3, site: Self.host)
-            // Two thirds of them are others' to keep.
+            // Two thirds of them belong to other owners.
             for path in (0..<8).map({ "/\($0)" }) {
                 let gate = Gate()
                 let fields = ["Cache-Control: max-age=60, private=\"X-User\"", "X-User: one"]
@@ -290,7 +292,7 @@ extension Outside {
             }
         }
 
-        @Test("An owner that dies takes nothing away, and what is stale stands in for the origin")
+        @Test("An owner that dies loses no response, and stale responses replace a failing origin")
         func failures() throws {
             let stage = try ClusterStage(3, site: Self.host, settings: "grace: 1h")
             let fields = ["Cache-Control: max-age=0", "ETag: \"1\""]

@@ -2,32 +2,32 @@ import Foundation
 import Harness
 import Testing
 
-/// An origin, and nodes with one secret that find each other on loopback.
+/// An origin, and nodes with one shared secret that find each other on loopback.
 final class ClusterStage {
     let origin: ScriptedOrigin
-    /// Holds what the nodes keep.
+    /// The folder of the nodes' cache directories and files.
     let directory: TemporaryFolder
     private(set) var nodes: [NodeProcess] = []
     private var peerPorts: [Int]
     private let flags: [String]
-    /// Those of single nodes beside ``flags``.
+    /// Flags of single nodes, by index, beside ``flags``.
     private let ownFlags: [Int: [String]]
     private let environment: [String: String]
     private let keepsOnDisk: Bool
     private let isNamed: Bool
-    /// Of each node by itself.
+    /// True if the nodes keep their capabilities.
     private let isPrivileged: Bool
 
-    /// The secret of a cluster, and one of another.
+    /// The secret of the cluster, and that of another cluster.
     static let (secret, otherSecret) = (
         String(repeating: "s", count: 32), String(repeating: "o", count: 32)
     )
 
-    /// Starts the nodes, and returns when each of them knows all.
+    /// Starts the nodes and returns when each of them knows all others.
     ///
-    /// Nodes that are not privileged are without any capability, as services and containers are.
-    /// With `site` the origin is that of a site of this name, too, which has `settings`, as they
-    /// stand in a file.
+    /// Unprivileged nodes have no capabilities, as services and containers. With `site` the origin
+    /// is also that of a site with this name and these `settings`, in the syntax of the
+    /// configuration file.
     init(
         _ count: Int, keepsOnDisk: Bool = true, isNamed: Bool = false, _ flags: String...,
         ownFlags: [Int: [String]] = [:], environment: [String: String] = [:],
@@ -60,7 +60,8 @@ final class ClusterStage {
         try directory.write(text, to: name)
     }
 
-    /// The flags of a node that listens for peers on `port` and looks for the first two nodes.
+    /// Returns the flags of a node that listens for peers on `port`, with the first two nodes as
+    /// seeds.
     func clusterFlags(peerPort port: Int, secret name: String = "secret") -> [String] {
         let seeds = peerPorts.prefix(2).flatMap { ["--join", "127.0.0.1:\($0)"] }
         return seeds + [
@@ -78,7 +79,7 @@ final class ClusterStage {
             environment: environment, isPrivileged: isPrivileged, waits: waits)
     }
 
-    /// Starts one node more.
+    /// Starts one further node.
     func join() throws -> NodeProcess {
         peerPorts.append(try ReservedPort.forProcess())
         let node = try start(nodes.count)
@@ -96,9 +97,10 @@ final class ClusterStage {
         nodes[index] = try start(index)
     }
 
-    /// Returns when each of `nodes` is connected with the others, and no other node is alive to it;
-    /// all own a part of the ring, and are counted and proven current where they are more than
-    /// half of all.
+    /// Waits until each of `nodes` is connected with the others and regards no other node as alive.
+    ///
+    /// All own a part of the ring, and are voters and proven current if they are more than half of
+    /// all.
     func settle(_ nodes: [NodeProcess], at location: SourceLocation = #_sourceLocation) throws {
         let areMost = nodes.count * 2 > self.nodes.count
         let isSettled = try Deadline.seconds(60).waitUntil {
@@ -111,7 +113,7 @@ final class ClusterStage {
         try #require(isSettled, "\(said)", sourceLocation: location)
     }
 
-    /// What one node says of another.
+    /// One node's view of a member.
     struct Member {
         let id: String
         let process: String
@@ -119,11 +121,11 @@ final class ClusterStage {
         let isSelf: Bool
         let isConnected: Bool
         let share: Double
-        /// Milliseconds since it was asked last what it has, and answered.
+        /// Milliseconds since the member last replied to a version query; `nil` if it never did.
         let contactAge: Double?
     }
 
-    /// Those whom a node knows, itself first.
+    /// Returns the members that a node knows, itself first.
     static func members(of node: NodeProcess) throws -> [Member] {
         let document = try node.document("/admin/v1/members")
         let rows = document["members"] as? [[String: Any]] ?? []
@@ -137,13 +139,13 @@ final class ClusterStage {
         }
     }
 
-    /// The id under which others know a node.
+    /// Returns the id of a node in the cluster.
     static func id(of node: NodeProcess) throws -> String {
         try #require(try members(of: node).first(where: \.isSelf)).id
     }
 
-    /// The ids of those that are alive to a node, if it suspects nobody, and all of them are
-    /// connected with it and own a part of the ring; nil otherwise.
+    /// Returns the ids of the members that are alive to a node, or `nil` unless it suspects none
+    /// and all are connected with it and own a part of the ring.
     static func settled(as node: NodeProcess) throws -> Set<String>? {
         let members = try members(of: node)
         let alive = members.filter { $0.state == "alive" }
@@ -154,28 +156,28 @@ final class ClusterStage {
         return areWhole ? Set(alive.map(\.id)) : nil
     }
 
-    /// Returns when `node` has asked so many others what they have, from now on, and all of them
-    /// have answered.
+    /// Waits until `count` other nodes have replied to queries for their invalidation version that
+    /// `node` sent after this call.
     func waitUntilHeard(by node: NodeProcess, from count: Int) throws {
         let start = ContinuousClock.now
         let isHeard = try Deadline.seconds(30).waitUntil {
             let passed = (ContinuousClock.now - start) / .milliseconds(1)
-            let heard = try Self.members(of: node).filter { member in
+            let replied = try Self.members(of: node).filter { member in
                 !member.isSelf && (member.contactAge.map { $0 < passed } ?? false)
             }
-            return heard.count >= count
+            return replied.count >= count
         }
         try #require(isHeard)
     }
 
-    /// True once `node` believes `state` of the node with that id.
+    /// True once `node` has the given state for the member with that id.
     func believes(_ node: NodeProcess, _ id: String, _ state: String) throws -> Bool {
         try Deadline.seconds(60).waitUntil {
             try Self.members(of: node).contains { $0.id == id && $0.state == state }
         }
     }
 
-    /// True if the node with this number is an owner of what the origin has at `path`.
+    /// True if the node with this index is an owner of the resource at `path`.
     func owns(_ path: String, _ index: Int) throws -> Bool {
         let page = "/admin/v1/entry?url=\(ImageRequestTarget.encoded(origin.url(path)))"
         let response = try nodes[index].connectAdmin().get(page)
@@ -191,7 +193,7 @@ final class ClusterStage {
         try nodes[index].get(target(path), expecting: expecting)
     }
 
-    /// Expects the image of each node, or of those in `order` one after the other.
+    /// Expects the image from each node, or from the nodes in `order` one after the other.
     func expectAll(
         _ path: String, _ image: TestImage, from order: [Int]? = nil,
         at location: SourceLocation = #_sourceLocation
@@ -203,6 +205,6 @@ final class ClusterStage {
         }
     }
 
-    /// How often the origin was asked for a path.
+    /// Returns the number of origin requests for a path.
     func fetches(_ path: String) -> Int { origin.requests(path).count }
 }

@@ -2,13 +2,14 @@ import Harness
 import Testing
 
 extension Outside {
-    @Suite("An owner knows that an image is read elsewhere")
+    @Suite("An owner learns that its image is read at other nodes")
     struct ClusterTouchTests {
-        /// Has an image read from the memory of a node that does not keep it until two others, of
-        /// which nobody reads and the second was stored after the first was gone, are too old for
-        /// every disk.
+        /// Reads an image from the memory of a node that does not own it until two other images
+        /// have exceeded the age limit on every disk.
         ///
-        /// - Returns: How many of the other nodes have the image on disk then.
+        /// Those two are not read, and the second is stored after the first has expired.
+        ///
+        /// - Returns: The number of other nodes that then have the image on disk.
         private func keepersAfter(touches interval: String) throws -> Double {
             let stage = try ClusterStage(
                 3, "--disk-limit", "64MiB", "--age-limit", "3s", "--touch-interval", interval)
@@ -37,12 +38,12 @@ extension Outside {
             return entries().reduce(0, +)
         }
 
-        @Test("With touches it outlives the age limit")
+        @Test("With touches the image outlives the age limit")
         func stays() throws {
             #expect(try keepersAfter(touches: "1s") == 2)
         }
 
-        @Test("Without them it is gone")
+        @Test("Without touches the image expires")
         func goes() throws {
             #expect(try keepersAfter(touches: "0s") == 0)
         }

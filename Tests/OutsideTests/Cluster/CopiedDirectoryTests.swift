@@ -3,9 +3,9 @@ import Harness
 import Testing
 
 extension Outside {
-    @Suite("A directory that is put back as it was some time ago")
+    @Suite("A directory restored from an old copy")
     struct CopiedDirectoryTests {
-        @Test("is given up by the first start, and the next one is another member without promises")
+        @Test("The first start discards it and ends; the next is a new member without promises")
         func older() throws {
             let stage = try ClusterStage(3, isNamed: true, "--fence", "2s")
             let image = TestImage.generated(.jpeg, byteCount: 3_000, seed: 882)

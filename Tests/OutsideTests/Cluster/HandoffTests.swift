@@ -3,7 +3,7 @@ import Harness
 import Testing
 
 extension Outside {
-    @Suite("Images are handed over to those who own them")
+    @Suite("Images are handed off to their owners")
     struct HandoffTests {
         private func images(_ count: Int, seed: UInt64) -> [TestImage] {
             (0..<count).map {
@@ -11,7 +11,7 @@ extension Outside {
             }
         }
 
-        /// Has each image fetched by way of one node or another; the paths.
+        /// Fetches each image through one of the nodes and returns the paths.
         private func fetchAll(_ images: [TestImage], on stage: ClusterStage) throws -> [String] {
             let paths = images.map { stage.origin.serve($0, fields: [lasting]) }
             for (number, path) in paths.enumerated() {
@@ -21,7 +21,7 @@ extension Outside {
             return paths
         }
 
-        /// Has each image given by each of `nodes`, by the fetches that were made before alone.
+        /// Expects each image from each of `nodes` without a further origin fetch.
         private func expectAll(
             _ images: [TestImage], _ paths: [String], from nodes: [NodeProcess],
             on stage: ClusterStage, at location: SourceLocation = #_sourceLocation
@@ -39,8 +39,8 @@ extension Outside {
                 sourceLocation: location)
         }
 
-        /// The same of the first two, once they are proven current without the third one: until
-        /// then they are fenced, for a moment, and ask the origin.
+        /// Expects each image from the first two nodes once they are proven current without the
+        /// third; until then they are fenced for a moment and request the origin.
         private func expectOfRest(
             _ images: [TestImage], _ paths: [String], on stage: ClusterStage,
             at location: SourceLocation = #_sourceLocation
@@ -50,7 +50,7 @@ extension Outside {
             try expectAll(images, paths, from: rest, on: stage, at: location)
         }
 
-        /// True once the nodes hold so many images in all, and nothing more is to be handed over.
+        /// True once the nodes hold `count` images in total and no handoff is pending.
         private func reaches(_ count: Int, _ nodes: [NodeProcess]) -> Bool {
             Deadline.seconds(60).waitUntil {
                 nodes.reduce(0) { $0 + $1.diskEntries } == Double(count)
@@ -64,21 +64,23 @@ extension Outside {
             #expect(response.status == 202, "\(response)")
         }
 
-        @Test("What was fetched is kept by two: the death of one costs no further fetch")
+        @Test(
+            "Each fetched image is kept by two nodes, so the death of one causes no further fetch"
+        )
         func death() throws {
             let stage = try ClusterStage(3, "--disk-limit", "64MiB")
             let images = images(60, seed: 800)
             let paths = try fetchAll(images, on: stage)
             #expect(reaches(120, stage.nodes), "\(stage.nodes.map(\.diskEntries))")
             stage.nodes[2].kill()
-            // At once: nobody knows yet.
+            // Immediately, before any node has detected the failure.
             let rest = Array(stage.nodes.prefix(2))
             try expectAll(images, paths, from: rest, on: stage)
-            // The two that are left keep all of it, each.
+            // Each of the remaining two keeps everything.
             #expect(reaches(120, rest), "\(rest.map(\.diskEntries))")
         }
 
-        @Test("Who joins is given what it owns, and what it owns already is not given again")
+        @Test("A joining node receives the entries it owns, and none it already has")
         func join() throws {
             let stage = try ClusterStage(3, "--disk-limit", "64MiB")
             let images = images(60, seed: 900)
@@ -93,7 +95,7 @@ extension Outside {
             let before = fourth.diskEntries
             let written = fourth.metric("nuthatch_offers_received_total{outcome=\"taken\"}")
             #expect(written == before)
-            // It goes and comes back: it has all that it owns.
+            // After a restart it still has everything that it owns.
             try stage.restart(3)
             try stage.settle(stage.nodes)
             #expect(reaches(Int(stage.nodes.reduce(0) { $0 + $1.diskEntries }), stage.nodes))
@@ -102,7 +104,7 @@ extension Outside {
             try expectAll(images, paths, from: stage.nodes, on: stage)
         }
 
-        @Test("A node that drains gives away the only copies that there are, and stops")
+        @Test("A draining node hands off the only copies, and then stops")
         func drained() throws {
             let stage = try ClusterStage(3, "--disk-limit", "64MiB", "--replicas", "1")
             let images = images(60, seed: 1_000)
@@ -115,7 +117,7 @@ extension Outside {
             try expectOfRest(images, paths, on: stage)
         }
 
-        @Test("A node without a disk drains what it has in memory")
+        @Test("A node without a disk hands off its memory entries when it drains")
         func drainedFromMemory() throws {
             let stage = try ClusterStage(3, keepsOnDisk: false, "--replicas", "1")
             let images = images(40, seed: 1_100)
@@ -123,12 +125,12 @@ extension Outside {
             try drain(stage.nodes[1])
             #expect(stage.nodes[1].waitForExit() == 0, "\(stage.nodes[1].output)")
             let rest = [stage.nodes[0], stage.nodes[2]]
-            // Until they are proven current without it they are fenced, and ask the origin.
+            // Until they are proven current without it, they are fenced and request the origin.
             try stage.settle(rest)
             try expectAll(images, paths, from: rest, on: stage)
         }
 
-        @Test("A node that is told to stop hands over first, if it is to; one that is alone goes")
+        @Test("A node configured for it hands off before it stops; a single node stops at once")
         func stopped() throws {
             let stage = try ClusterStage(
                 3, "--disk-limit", "64MiB", "--replicas", "1", "--hand-over-timeout", "30s")
@@ -145,7 +147,7 @@ extension Outside {
             #expect(stage.nodes[0].stop() == 0)
         }
 
-        @Test("Who was away while an image changed does not bring the old one back")
+        @Test("A node that was away while an image changed does not bring back the old version")
         func older() throws {
             let stage = try ClusterStage(2, "--disk-limit", "64MiB")
             let old = TestImage.generated(.png, byteCount: 20_000, seed: 1_310)
@@ -169,7 +171,7 @@ extension Outside {
             #expect(stage.fetches(path) <= fetches + 1)
         }
 
-        @Test("An owner's older copy gives way to what was fetched anew")
+        @Test("An owner's older copy is replaced by a newly fetched version")
         func newer() throws {
             let stage = try ClusterStage(2, "--disk-limit", "64MiB")
             let old = TestImage.generated(.png, byteCount: 20_000, seed: 1_300)
@@ -180,7 +182,7 @@ extension Outside {
             stage.origin.on(path, OriginResponse(new, fields: [lasting]))
             try expectSoon(20) { try stage.get(path, from: 0).matches(new) }
             let fetches = stage.fetches(path)
-            // The one that did not fetch it has it, too: it is asked alone.
+            // The owner that did not fetch it has it too: it is requested alone.
             expectSoon {
                 stage.nodes.reduce(0) { sum, node in
                     sum + (node.metric("nuthatch_offers_total{outcome=\"kept\"}") ?? 0)

@@ -2,9 +2,9 @@ import Harness
 import Testing
 
 extension Outside {
-    @Suite("What others own is kept in memory if it is wanted again and again")
+    @Suite("Frequently requested images of other owners are kept in memory")
     struct HotCopyTests {
-        @Test("An image wanted once drives nothing out; one that is wanted often stays")
+        @Test("An image requested once evicts nothing; a frequently requested one stays")
         func popular() throws {
             let stage = try ClusterStage(2, "--replicas", "1", "--memory-entries", "1")
             var (images, paths): ([TestImage], [String]) = ([], [])
@@ -26,7 +26,7 @@ extension Outside {
                 let kept = try stage.get(paths[hot], from: 0, expecting: images[hot])
                 #expect(kept.matches(images[hot]) && kept.detail == "memory", "\(kept)")
             }
-            // What becomes popular takes the place.
+            // An image that becomes popular takes the slot.
             for _ in 0..<3 { #expect(try stage.get(paths[5], from: 0).matches(images[5])) }
             #expect(try stage.get(paths[5], from: 0).detail == "memory")
             #expect(paths.allSatisfy { stage.fetches($0) == 1 })

@@ -7,7 +7,7 @@ import Testing
 extension Outside {
     @Suite("A node looks for its cluster before it serves")
     struct JoiningTests {
-        /// A node that need not become ready, and its ports.
+        /// Starts a node that need not become ready, and returns it with its ports.
         private func start(_ flags: [String]) throws -> (program: Program, port: Int, admin: Int) {
             let (port, admin) = (try ReservedPort.forProcess(), try ReservedPort.forProcess())
             let doors = [
@@ -16,7 +16,7 @@ extension Outside {
             return (try Program(NodeProcess.binary(), doors + flags), port, admin)
         }
 
-        /// A node that joins what is under `seeds`, with a secret of its own.
+        /// Starts a node with its own secret that joins through `seeds`.
         private func joining(
             _ seeds: [String], peerPort: Int? = nil, secret: String = ClusterStage.secret,
             _ flags: String...
@@ -50,7 +50,7 @@ extension Outside {
             }
         }
 
-        /// A port at which everything is accepted and nothing is said.
+        /// Listens on a port that accepts everything and sends nothing.
         private func silence() throws -> any Channel {
             try ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
                 .serverChannelOption(.autoRead, value: false)
@@ -58,7 +58,7 @@ extension Outside {
         }
 
         @Test(
-            "Silence, a refusal, another secret, and a name without address open no cluster",
+            "Silence, a refusal, another secret, or a name without address do not found a cluster",
             arguments: ["silence", "refused", "secret", "name"])
         func nobody(kind: String) throws {
             let silent = try silence()
@@ -90,26 +90,26 @@ extension Outside {
             #expect(try !PurgeReceipt(purge).isConfirmedByAll, "\(purge)")
         }
 
-        @Test("The operator's word opens a cluster, once, and nobody needs it who has one")
+        @Test("A bootstrap command founds a cluster once, and is not needed by a node that has one")
         func bootstrap() throws {
             let port = try ReservedPort.forProcess()
             let node = try joining(["127.0.0.1:\(port)"], "--join-timeout", "60s")
             defer { node.program.kill() }
             #expect(readiness(node, 503, "joining"))
             let command = ["members", "bootstrap", "--node", "127.0.0.1:\(node.admin)"]
-            let told = try NodeProcess.run(command)
-            #expect(told.status == 0, "\(told.errors)")
+            let result = try NodeProcess.run(command)
+            #expect(result.status == 0, "\(result.errors)")
             #expect(readiness(node, 200, "ready"))
             let again = try NodeProcess.run(command)
             #expect(again.status != 0 && again.errors.contains("in a cluster already"))
-            // Who comes to the place that it looked for joins it.
+            // A node that starts at the address it looked for joins it.
             let second = try joining(
                 ["127.0.0.1:\(port)"], peerPort: port, "--join-timeout", "60s")
             defer { second.program.kill() }
             #expect(readiness(second, 200, "ready"))
         }
 
-        @Test("Of nodes that are expected more than half open a cluster, and fewer do not")
+        @Test("More than half of the expected nodes found a cluster, and fewer do not")
         func expected() throws {
             let ports = try (0..<3).map { _ in try ReservedPort.forProcess() }
             let seeds = ports.map { "127.0.0.1:\($0)" }
@@ -129,7 +129,7 @@ extension Outside {
             }
         }
 
-        @Test("A second live process of one node ends without serving; the first goes on")
+        @Test("A second live process of one node ends without serving, and the first goes on")
         func twin() throws {
             let stage = try ClusterStage(2)
             let copy = stage.directory.appending(path: "copy")
@@ -147,7 +147,7 @@ extension Outside {
             try stage.settle(stage.nodes)
         }
 
-        @Test("A node that has joined knows at once whom the others hold for the owners")
+        @Test("A node that has joined immediately knows the owners that the others know")
         func knowsOwners() throws {
             let stage = try ClusterStage(3)
             for round in 0..<3 {

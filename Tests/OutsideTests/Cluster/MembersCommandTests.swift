@@ -3,7 +3,7 @@ import Harness
 import Testing
 
 extension Outside {
-    @Suite("nuthatch members shows who is there, and forgets who is not")
+    @Suite("nuthatch members lists the members and removes dead ones")
     struct MembersCommandTests {
         private func members(
             _ node: NodeProcess, _ arguments: String...
@@ -12,7 +12,7 @@ extension Outside {
                 ["members"] + arguments + ["--admin-listen", "127.0.0.1:\(node.adminPort)"])
         }
 
-        /// The line of the table that has the member `id`, cut at its blanks.
+        /// Returns the columns of the table row of the member `id`.
         private func line(_ node: NodeProcess, _ id: String) throws -> [String] {
             let result = try members(node)
             #expect(result.status == 0 && result.errors.isEmpty, "\(result.errors)")
@@ -21,7 +21,7 @@ extension Outside {
             return line.split(separator: " ").map(String.init)
         }
 
-        @Test("A node that was killed is shown until it is forgotten, and receipts name it no more")
+        @Test("A killed node is listed until it is forgotten, and then receipts no longer name it")
         func forgotten() throws {
             let stage = try ClusterStage(3)
             let (node, target) = (stage.nodes[0], "{\"tag\":\"t\"}")
@@ -41,14 +41,15 @@ extension Outside {
             let before = try node.purge(target, wait: "issued")
             #expect(before.status == 202 && before.members[killed] == "unreachable")
 
-            // It is not gone as long as it may have been asked a moment ago.
+            // It does not count as gone while it may have replied a moment ago.
             try expectSoon(120) {
                 let result = try members(node, "forget", killed)
                 return result.status == 0 && result.errors.isEmpty
                     && String(decoding: result.output, as: UTF8.self) == "forgetting \(killed)\n"
             }
             try expectSoon(60) { try line(node, killed).prefix(4) == [killed, "dead", "no", "no"] }
-            // It may have served until a fence after it was last here, and is in receipts so long.
+            // It may have served for one fence period after its last contact, so receipts name it
+            // until then.
             let after = try stage.nodes[1].purge(target, wait: "issued")
             try expectSoon(60) { try stage.nodes[1].receipt(after.name).isConfirmedByAll }
             let last = try stage.nodes[1].receipt(after.name)
@@ -57,7 +58,7 @@ extension Outside {
             #expect(again.status == 1 && again.errors.contains("It is not counted"))
         }
 
-        @Test("The JSON is that of the admin port")
+        @Test("The JSON output equals that of the admin port")
         func json() throws {
             let stage = try ClusterStage(2)
             let result = try members(stage.nodes[1], "--json")
@@ -70,7 +71,7 @@ extension Outside {
             #expect(page.text.count { $0 == "\n" } == 4 && page.text.hasPrefix("{\"members\":["))
         }
 
-        @Test("A member that a node has not met since its start is shown if it is counted")
+        @Test("A voter that a node has not met since its start is listed")
         func unknown() throws {
             let stage = try ClusterStage(3)
             let killed = try ClusterStage.id(of: stage.nodes[2])
@@ -80,7 +81,7 @@ extension Outside {
             #expect(try line(stage.nodes[0], killed).prefix(4) == [killed, "unknown", "yes", "no"])
         }
 
-        @Test("A node that is alone says so, and that it is in no cluster")
+        @Test("A single node reports that it is alone and in no cluster")
         func alone() throws {
             let node = try NodeProcess()
             let result = try members(node)

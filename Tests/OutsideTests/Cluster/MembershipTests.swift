@@ -3,9 +3,9 @@ import Harness
 import Testing
 
 extension Outside {
-    @Suite("Nodes that share a secret are a cluster")
+    @Suite("Nodes that share a secret form a cluster")
     struct MembershipTests {
-        @Test("A node that stops says so first; one that comes again is the same node")
+        @Test("A node that stops announces it; a node that starts again is the same member")
         func comingAndGoing() throws {
             let stage = try ClusterStage(3)
             let before = try #require(ClusterStage.members(of: stage.nodes[2]).first)
@@ -22,7 +22,7 @@ extension Outside {
             #expect(after.id == before.id && after.process != before.process)
         }
 
-        @Test("Nodes that stop together have nothing to do once they have stopped")
+        @Test("Nodes that stop together are idle once they have stopped")
         func together() throws {
             let stage = try ClusterStage(3)
             for node in stage.nodes { node.terminate() }
@@ -32,14 +32,14 @@ extension Outside {
             }
         }
 
-        @Test("Nodes that may do nothing special find each other, whoever dials")
+        @Test("Unprivileged nodes find each other, whichever dials")
         func unprivileged() throws {
             let stage = try ClusterStage(3, isPrivileged: false)
             try stage.restart(0)
             try stage.settle(stage.nodes)
         }
 
-        @Test("Who has another secret is not let in, and both sides say why")
+        @Test("A node with another secret is rejected, and both sides log why")
         func otherSecret() throws {
             let stage = try ClusterStage(2)
             try stage.write(ClusterStage.otherSecret, to: "other")
@@ -56,7 +56,7 @@ extension Outside {
             try stage.settle(stage.nodes)
         }
 
-        @Test("Secrets are changed without a moment apart")
+        @Test("Secrets can be rotated without interruption")
         func rotation() throws {
             let stage = try ClusterStage(2)
             let (old, new) = (ClusterStage.secret, ClusterStage.otherSecret)
@@ -73,7 +73,7 @@ extension Outside {
             try stage.settle(stage.nodes)
         }
 
-        @Test("Strangers that say nothing take no place of the connections that a node dials")
+        @Test("Silent strangers take no slot of the connections that a node dials")
         func crowd() throws {
             let stage = try ClusterStage(2)
             let crowd = StrangerCrowd(300, at: stage.peerPort(of: 0))
@@ -88,7 +88,9 @@ extension Outside {
             #expect(stage.nodes[0].lineCount(containing: "as many connections as may be") == 0)
         }
 
-        @Test("Clear text, garbage and silence are dropped with a line, and the cluster goes on")
+        @Test(
+            "Clear text, garbage and silence are dropped with a log line, and the cluster goes on"
+        )
         func strangers() throws {
             let stage = try ClusterStage(2)
             let port = stage.peerPort(of: 0)

@@ -1,8 +1,8 @@
 import Harness
 
-/// More images than anybody wants to keep: each is made from its number, wherever it is wanted.
+/// A practically unlimited set of images, each generated from its number on demand.
 enum NumberedImages {
-    /// The numbers of those begin here that nobody has asked for before.
+    /// The first number of the images that no test has requested before.
     static let newStart = 1_000_000
 
     static func path(_ number: Int) -> String { "/n/\(number)" }
@@ -13,7 +13,7 @@ enum NumberedImages {
 }
 
 extension ScriptedOrigin {
-    /// Serves each of ``NumberedImages``.
+    /// Serves all ``NumberedImages``.
     func serveNumberedImages() {
         onAnyOtherPath { request in
             guard request.path.hasPrefix("/n/"), let number = Int(request.path.dropFirst(3)) else {
@@ -23,7 +23,7 @@ extension ScriptedOrigin {
         }
     }
 
-    /// How often each of ``NumberedImages`` was asked for that ever was.
+    /// Returns the number of requests for each of ``NumberedImages`` that was requested.
     func numberedFetches() -> [Int: Int] {
         log.reduce(into: [:]) { counts, request in
             guard request.path.hasPrefix("/n/"), let number = Int(request.path.dropFirst(3)) else {

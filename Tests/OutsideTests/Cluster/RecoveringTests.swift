@@ -3,14 +3,16 @@ import Harness
 import Testing
 
 extension Outside {
-    @Suite("A cluster that cannot agree any more on who is counted")
+    @Suite("A cluster whose voters have lost their majority, or diverge")
     struct RecoveringTests {
         private func recover(_ node: NodeProcess, _ flags: String...) throws -> ProgramResult {
             try NodeProcess.run(
                 ["members", "recover", "--admin-listen", "127.0.0.1:\(node.adminPort)"] + flags)
         }
 
-        @Test("Of three that are gone for good but one the count begins anew with that one")
+        @Test(
+            "With two of three nodes lost for good, a new voter set begins with the remaining one"
+        )
         func lostMajority() throws {
             let stage = try ClusterStage(3, "--fence", "2s")
             let image = TestImage.generated(.jpeg, byteCount: 3_000, seed: 881)
@@ -31,7 +33,7 @@ extension Outside {
             let done = try recover(left, "--yes")
             #expect(done.status == 0, "\(done)")
             expectSoon { left.isReadyUnfenced }
-            // It may have been purged where nobody knows it any more.
+            // It may have been purged at nodes that are gone.
             let before = stage.fetches(path)
             for _ in 0..<3 {
                 #expect(try stage.get(path, from: 0, expecting: image).matches(image))
@@ -42,19 +44,19 @@ extension Outside {
 
             for index in 1...2 { try stage.restart(index) }
             expectSoon { stage.nodes.allSatisfy(\.isReadyUnfenced) }
-            // Those that are gone may have served for one fence more.
+            // The lost nodes may have served for one more fence period.
             try expectSoon {
                 let purge = try left.purge("{\"tag\":\"t\"}")
                 return purge.isConfirmedByAll && purge.members.count == 3
             }
         }
 
-        @Test("Two clusters that were opened apart are one again, with all that each has purged")
+        @Test("Two clusters founded separately merge, with all purges of both")
         func twoClusters() throws {
             let (one, other) = (
                 try ClusterStage(2, "--fence", "2s"), try ClusterStage(2, "--fence", "2s")
             )
-            // Whoever knows both has each hear of the other.
+            // A node that knows both makes each learn of the other.
             let between = try NodeProcess(
                 one.clusterFlags(peerPort: ReservedPort.forProcess())
                     + ["--join", "127.0.0.1:\(other.peerPort(of: 0))", "--fence", "2s"])
@@ -65,7 +67,7 @@ extension Outside {
             expectSoon { (nodes + [between]).allSatisfy(\.isReadyUnfenced) }
             let purge = try other.nodes[1].purge("{\"tag\":\"t\"}")
             #expect(purge.isConfirmedByAll && purge.members.count == 5, "\(purge)")
-            // Which one it is outlives a restart.
+            // The chosen cluster survives a restart.
             try one.restart(1)
             expectSoon { one.nodes[1].isReadyUnfenced }
         }

@@ -3,10 +3,10 @@ import Harness
 import Testing
 
 extension Outside {
-    @Suite("A node that is killed, and comes back without what it had")
+    @Suite("Killed nodes that return without their directory")
     struct ReplacingTests {
-        /// Returns when it is counted in the place of the one before it; meanwhile the others are
-        /// never fenced.
+        /// Waits until the new node is a voter in place of its predecessor; the others are never
+        /// fenced meanwhile.
         private func expectReplaced(
             _ index: Int, in stage: ClusterStage, at location: SourceLocation = #_sourceLocation
         ) throws {
@@ -22,8 +22,8 @@ extension Outside {
             #expect(isCounted && fenced == 0, "node \(index)", sourceLocation: location)
         }
 
-        /// Returns when a purge is confirmed by the nodes that there are, and waits for no other:
-        /// for one fence each that is gone may have served.
+        /// Waits until a purge is confirmed by the present nodes and waits for no other: a lost
+        /// node may have served for one fence period.
         private func expectReceipt(
             _ stage: ClusterStage, at location: SourceLocation = #_sourceLocation
         ) throws {
@@ -34,7 +34,9 @@ extension Outside {
             }
         }
 
-        @Test("under their names one after another take each other's places", arguments: [3, 5])
+        @Test(
+            "Nodes with a configured name replace their predecessors one after another",
+            arguments: [3, 5])
         func named(count: Int) throws {
             let stage = try ClusterStage(
                 count, keepsOnDisk: false, isNamed: true, "--fence", "2s")
@@ -45,7 +47,7 @@ extension Outside {
             try expectReceipt(stage)
         }
 
-        @Test("with a directory that was emptied, the same")
+        @Test("Nodes with an emptied directory replace their predecessors")
         func emptied() throws {
             let stage = try ClusterStage(3, isNamed: true, "--fence", "2s")
             for index in 0..<3 {
@@ -58,18 +60,20 @@ extension Outside {
         }
 
         @Test(
-            "without a name leave the ones before them counted, until the operator forgets them",
+            "Unnamed nodes leave their predecessors voters until the operator forgets them",
             arguments: [4, 3])
         func unnamed(count: Int) throws {
             let stage = try ClusterStage(count, keepsOnDisk: false, "--fence", "2s")
             let gone = try stage.nodes.prefix(2).map(ClusterStage.id)
-            // First it learns that the set is settled, if it does not know, then what most have.
+            // First it learns that the voter set is settled, then the versions known to the
+            // majority.
             for _ in 0..<2 { try stage.waitUntilHeard(by: stage.nodes[2], from: count / 2) }
             for index in 0..<2 { stage.nodes[index].kill() }
             for index in 0..<2 { try stage.restart(index) }
             #expect(!stage.nodes[0].isReadyUnfenced)
             let path = "/admin/v1/members/\(gone.joined(separator: ","))/forget"
-            // Of four the two that are left know every purge; of three the one may not.
+            // Of four nodes, the remaining two know every purge; of three, the remaining one may
+            // not.
             let isKnown = count == 4
             try expectSoon {
                 let response = try stage.nodes[2].connectAdmin().post("", to: path)

@@ -2,12 +2,12 @@ import Harness
 import Testing
 
 extension Outside {
-    @Suite("A node that dies takes no body away from the clients of others")
+    @Suite("A node that dies truncates no body at the clients of other nodes")
     struct ResumedBodyTests {
-        /// Has a client of one node wait in the middle of a body that another node fetches, kills
-        /// that one, and gives what the client has, and how often the origin was asked.
+        /// Lets a client wait in the middle of a body that another node fetches, kills that node,
+        /// and returns the client's response and the number of origin requests.
         ///
-        /// The origin stalls the first time it is asked, until the node is gone.
+        /// The origin stalls on the first request until the node is gone.
         private func play(
             _ image: TestImage, fields: [String], framing: OriginResponse.Framing? = nil
         ) throws -> (response: Response, fetches: Int)? {
@@ -36,7 +36,7 @@ extension Outside {
                 }
                 try #require(isHalfWay)
                 guard started(stage.nodes[0]) == before[0] else {
-                    // This node owns it itself: another image.
+                    // This node is itself the owner: try another image.
                     gate.open()
                     _ = swarm.responses(seconds: 60)
                     continue
@@ -57,7 +57,7 @@ extension Outside {
 
         private let image = TestImage.generated(.jpeg, byteCount: 3_000_000, seed: 1_400)
 
-        @Test("The rest comes by a second fetch, if a strong entity tag says that it is the same")
+        @Test("The rest is fetched again if a strong entity tag identifies the representation")
         func entityTag() throws {
             let (response, fetches) = try #require(
                 try play(image, fields: [lasting, "ETag: \"a\""]))
@@ -65,7 +65,7 @@ extension Outside {
             #expect(fetches == 2)
         }
 
-        @Test("Also without a length")
+        @Test("The rest is also fetched again without a length")
         func chunked() throws {
             let played = try play(
                 image, fields: [lasting, "ETag: \"a\""], framing: .chunked(bytesMax: 50_000))
@@ -75,7 +75,7 @@ extension Outside {
         }
 
         @Test(
-            "Where nothing says that it is the same, the client sees that its answer is cut",
+            "Without a strong validator the client's response is visibly truncated",
             arguments: [["ETag: W/\"a\""], []])
         func weak(fields: [String]) throws {
             let (response, _) = try #require(try play(image, fields: [lasting] + fields))

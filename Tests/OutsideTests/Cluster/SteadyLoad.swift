@@ -1,21 +1,22 @@
 import Foundation
 import Harness
 
-/// Clients of several nodes, each with a connection of its own, that ask for one of
-/// ``NumberedImages`` after the other, until they have all, are stopped, or their connection
-/// breaks.
+/// A load of clients at several nodes, each with its own connection, that request
+/// ``NumberedImages`` in turn.
+///
+/// Each client runs until its plan ends, it is stopped, or its connection breaks.
 final class SteadyLoad: Sendable {
-    /// What a client asks for next, and what that counts as; nil when it has all.
+    /// Returns a client's next image and the kind to count it as; `nil` at the end.
     typealias Plan = @Sendable (_ client: Int) -> (number: Int, kind: String)?
 
-    /// What came of the requests to one node.
+    /// The results of the requests to one node.
     struct Tally: Sendable {
-        /// Answers that brought the image, by kind.
+        /// Number of responses with the expected image, by kind.
         var brought: [String: Int] = [:]
-        /// Requests that had no such answer.
+        /// Descriptions of the requests without such a response.
         var failures: [String] = []
 
-        /// All that were answered.
+        /// Number of all successful responses.
         var count: Int { brought.values.reduce(0, +) }
     }
 
@@ -23,8 +24,8 @@ final class SteadyLoad: Sendable {
     private let running: LockedBox<Int>
     private let isOver = LockedBox(false)
 
-    /// Begins to ask `nodes`, each over so many connections, with a pause of so many seconds after
-    /// each answer.
+    /// Starts to send requests to `nodes`, each over that many connections, with a pause in seconds
+    /// after each response.
     init(
         _ nodes: [NodeProcess], connections: Int, pause: Double, origin: ScriptedOrigin,
         _ plan: @escaping Plan
@@ -59,14 +60,14 @@ final class SteadyLoad: Sendable {
             let target = ImageRequestTarget.forURL(origin.url(NumberedImages.path(number)))
             let start = ContinuousClock.now
             let response = try? connection.get(target, expecting: image, seconds: 60)
-            let took = (ContinuousClock.now - start) / .seconds(1)
+            let seconds = (ContinuousClock.now - start) / .seconds(1)
             let isWell = response?.matches(image) == true
             count { tally in
                 if isWell {
                     tally.brought[kind, default: 0] += 1
                 } else {
                     let said = response.map { "\($0)" } ?? "not sent"
-                    tally.failures.append("\(kind) \(number): \(said), \(took) s")
+                    tally.failures.append("\(kind) \(number): \(said), \(seconds) s")
                 }
             }
             guard response?.isWhole == true else { return }
@@ -77,8 +78,9 @@ final class SteadyLoad: Sendable {
     /// The kinds of requests in ``mixed(stored:_:)``.
     static let kinds = ["stored", "new"]
 
-    /// A plan by which every other request is for one of the first `stored` images, and the rest
-    /// for new ones, each of which three requests want in short succession; `count` is that of all
+    /// Returns a plan that alternates between the first `stored` images and new ones.
+    ///
+    /// Each new image is requested three times in short succession; `count` is the number of
     /// requests so far.
     static func mixed(stored: Int, _ count: LockedBox<Int>) -> Plan {
         { _ in
@@ -91,10 +93,10 @@ final class SteadyLoad: Sendable {
         }
     }
 
-    /// What came so far, node by node.
+    /// The results so far, node by node.
     var now: [Tally] { tallies.value }
 
-    /// Waits until each of `nodes` has brought `count` images of each of `kinds` more than in
+    /// Waits until each of `nodes` has served `count` images of each of `kinds` more than in
     /// `before`.
     func waitForAnswers(
         _ count: Int, of kinds: [String], at nodes: [Int], since before: [Tally],
@@ -111,14 +113,14 @@ final class SteadyLoad: Sendable {
         }
     }
 
-    /// Asks no more; what came, once every client is done.
+    /// Stops the load and returns the results once every client is done.
     func stop(seconds: Double = 90) -> [Tally] {
         isOver.value = true
         _ = waitForEnd(seconds: seconds)
         return now
     }
 
-    /// Waits until every client has all it wants, or its connection is broken.
+    /// Waits until every client has ended its plan or its connection is broken.
     func waitForEnd(seconds: Double = 120) -> Bool {
         Deadline.seconds(seconds).waitUntil { running.value == 0 }
     }

@@ -3,15 +3,15 @@ import Harness
 import Testing
 
 extension Outside {
-    @Suite("A request keeps its name and its trace on its way to owner and origin")
+    @Suite("A request keeps its id and trace on the way to owner and origin")
     struct TraceTests {
         private let image = TestImage.generated(.jpeg, byteCount: 12_345, seed: 870)
         private static let trace = "0af7651916cd43dd8448eb211c80319c"
         private static let parent = "b7ad6b7169203331"
         private static let traceparent = "traceparent: 00-\(trace)-\(parent)-01"
 
-        /// What an origin was told of a trace.
-        private struct Told: Hashable {
+        /// The trace fields of a request that an origin received.
+        private struct TraceFields: Hashable {
             let trace: Substring
             let parent: Substring
             let flags: Substring
@@ -26,7 +26,7 @@ extension Outside {
             }
         }
 
-        /// The access lines of a node with this id.
+        /// Returns the access log lines of a node with this request id.
         private func lines(_ node: NodeProcess, _ id: String) -> [[String: Any]] {
             node.standardOutput.split(separator: "\n").compactMap { line in
                 let object = try? JSONSerialization.jsonObject(with: Data(line.utf8))
@@ -35,7 +35,7 @@ extension Outside {
             }
         }
 
-        @Test("Whoever owns the image: the same id and trace, another parent, at each step")
+        @Test("With any owner, each hop has the same request id and trace and a new parent")
         func cluster() throws {
             let stage = try ClusterStage(2, keepsOnDisk: false, "--access-log", "json")
             let images = (0..<20).map {
@@ -54,11 +54,11 @@ extension Outside {
                 #expect(requests.count == 1)
                 #expect(requests[0].fields.all("X-Request-Id") == ["request-\(number)"])
                 #expect(requests[0].fields.all("tracestate") == ["k=v,l=w"])
-                let told = try #require(Told(requests[0]), "\(requests[0])")
-                #expect(told.trace == Self.trace && told.flags == "01")
-                #expect(told.parent != Self.parent)
+                let received = try #require(TraceFields(requests[0]), "\(requests[0])")
+                #expect(received.trace == Self.trace && received.flags == "01")
+                #expect(received.parent != Self.parent)
             }
-            let parents = paths.compactMap { Told(stage.origin.requests($0)[0])?.parent }
+            let parents = paths.compactMap { TraceFields(stage.origin.requests($0)[0])?.parent }
             #expect(Set(parents).count == paths.count)
             for node in stage.nodes { #expect(node.stop() == 0) }
             var byOwner = 0
@@ -80,7 +80,7 @@ extension Outside {
             #expect(byOwner > 0 && byOwner < paths.count, "\(byOwner)")
         }
 
-        @Test("Combined lines are of clients alone")
+        @Test("Combined log lines are written for clients only")
         func combined() throws {
             let stage = try ClusterStage(2, keepsOnDisk: false, "--access-log", "combined")
             for number in 0..<20 {
@@ -96,7 +96,7 @@ extension Outside {
             #expect(counts == [20, 0])
         }
 
-        @Test("Who waits for another's fetch is part of no trace of its own at the origin")
+        @Test("A request coalesced with another's fetch adds no trace of its own at the origin")
         func coalesced() throws {
             let stage = try Stage("--access-log", "json")
             let gate = Gate()
@@ -117,15 +117,15 @@ extension Outside {
             #expect((first.responses() + second.responses()).allSatisfy { $0.matches(image) })
             let requests = stage.origin.requests("/slow")
             #expect(requests.count == 1 && requests[0].fields["X-Request-Id"] == "first")
-            #expect(Told(requests[0])?.trace == Self.trace[...])
-            #expect(Told(requests[0])?.flags == "00")
+            #expect(TraceFields(requests[0])?.trace == Self.trace[...])
+            #expect(TraceFields(requests[0])?.flags == "00")
             #expect(stage.node.stop() == 0)
             #expect(lines(stage.node, "second").first?["trace_id"] as? String == other)
             #expect(lines(stage.node, "second").first?["outcome"] as? String == "collapsed")
         }
 
         @Test(
-            "No trace is begun here, and none goes on that is not valid",
+            "The node starts no trace and does not continue an invalid one",
             arguments: [
                 [], ["tracestate: k=v"], ["traceparent: 00-\(trace)-0000000000000000-01"],
                 [traceparent, traceparent], ["traceparent: ff-\(trace)-\(parent)-01"],
@@ -139,9 +139,7 @@ extension Outside {
             #expect(sent[0]["tracestate"] == nil && sent[0]["X-Request-Id"] != nil)
         }
 
-        @Test(
-            "A site's origin is told too, stored or passed, and so is where a redirect leads"
-        )
+        @Test("Trace fields reach a site's origin, stored or passed through, and redirect targets")
         func elsewhere() throws {
             let stage = try SiteStage()
             stage.origin.on("/it", .text("ok", fields: [lasting]))
@@ -151,8 +149,8 @@ extension Outside {
             let requests = stage.origin.requests("/it")
             #expect(requests.count == 2)
             for request in requests {
-                let told = try #require(Told(request), "\(request)")
-                #expect(told.trace == Self.trace && told.parent != Self.parent)
+                let received = try #require(TraceFields(request), "\(request)")
+                #expect(received.trace == Self.trace && received.parent != Self.parent)
                 #expect(request.fields.all("tracestate") == ["k=v"])
                 #expect(request.fields.all("X-Request-Id") == ["mine"])
             }
@@ -162,7 +160,7 @@ extension Outside {
                 "/moved",
                 .text("", status: "302 Found", fields: ["Location: \(images.origin.url(path))"]))
             #expect(try images.get("/moved", fields: fields).matches(image))
-            #expect(images.origin.requests(path).compactMap(Told.init).count == 1)
+            #expect(images.origin.requests(path).compactMap(TraceFields.init).count == 1)
         }
     }
 }

@@ -2,7 +2,7 @@ import Foundation
 import Harness
 
 extension NodeProcess {
-    /// Runs a command of an operator's who asks this node.
+    /// Runs an operator's command against this node.
     func command(
         _ arguments: String..., environment: [String: String] = [:]
     ) throws -> ProgramResult {
@@ -12,15 +12,15 @@ extension NodeProcess {
 }
 
 extension ProgramResult {
-    /// What it printed, as text.
+    /// The text of standard output.
     var text: String { String(decoding: output, as: UTF8.self) }
 
-    /// What it printed, as one document.
+    /// The standard output as one JSON document.
     var document: [String: Any] {
         (try? JSONSerialization.jsonObject(with: output)) as? [String: Any] ?? [:]
     }
 
-    /// The line that begins with a word, or nothing.
+    /// Returns the first line that begins with a word, or an empty string.
     func line(_ word: String) -> String {
         text.split(separator: "\n").first { $0.hasPrefix(word) }.map(String.init) ?? ""
     }

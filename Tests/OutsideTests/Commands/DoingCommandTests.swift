@@ -3,11 +3,11 @@ import Harness
 import Testing
 
 extension Outside {
-    @Suite("Commands that do something: purge, prefetch, drain")
+    @Suite("Commands that change state: purge, prefetch, drain")
     struct DoingCommandTests {
         private let image = TestImage.generated(.png, byteCount: 5_000, seed: 3)
 
-        @Test("purge is done when all have confirmed, and unfinished while somebody is away")
+        @Test("purge succeeds when all nodes have confirmed, and is unfinished while one is away")
         func purge() throws {
             let stage = try ClusterStage(3)
             stage.origin.on("/a", OriginResponse(image, fields: [lasting]))
@@ -32,7 +32,7 @@ extension Outside {
             #expect(late.text.contains("\n2 of 3 confirmed; 1 "))
         }
 
-        @Test("prefetch fetches what is named, and says what it could not")
+        @Test("prefetch fetches the listed URLs and reports those that failed")
         func prefetch() throws {
             let origin = try ScriptedOrigin()
             let urls = (0..<5).map { origin.url("/p\($0)") }
@@ -57,7 +57,7 @@ extension Outside {
             #expect(wrong.status == 64 && wrong.errors.contains(", line 3: \"nonsense\" is no URL"))
         }
 
-        @Test("a prefetch that finds others running waits for them, or ends as unfinished")
+        @Test("A prefetch waits for others in progress, or ends as unfinished")
         func waiting() throws {
             let origin = try ScriptedOrigin()
             let gate = Gate()
@@ -75,7 +75,7 @@ extension Outside {
             #expect(late.status == 75 && late.errors.contains("not begun"), "\(late)")
             let never = try node.command("prefetch", urls[4], "--no-wait")
             #expect(never.status == 75 && never.errors.contains("as many run"), "\(never)")
-            // What it is to fetch comes out of a pipe.
+            // The URLs are read from a pipe.
             let line = "echo '\(urls[4])' | \"$0\" prefetch --file - --node \"$1\""
             let program = try Program(
                 "/bin/sh",
@@ -85,7 +85,7 @@ extension Outside {
             #expect(try node.command("inspect", urls[4]).status == 0)
         }
 
-        @Test("an origin that is gone is asked again later, and others do not wait for it")
+        @Test("An unreachable origin is retried later without delaying other origins")
         func deadOrigin() throws {
             let origin = try ScriptedOrigin()
             origin.on("/here", OriginResponse(image, fields: [lasting]))
@@ -100,7 +100,7 @@ extension Outside {
             #expect(begun.document["urls_failed"] as? Int == 0, "\(begun.text)")
         }
 
-        @Test("drain hands over what the node holds, and is undone")
+        @Test("drain hands off the node's entries, and can be undone")
         func drain() throws {
             let stage = try ClusterStage(2)
             for index in 0..<20 {
@@ -120,7 +120,7 @@ extension Outside {
             #expect(try node.command("drain").status == 69)
         }
 
-        @Test("a node that is drained already is stopped, and who looks on sees the end")
+        @Test("A node that is already drained can be stopped, and a waiting command sees the end")
         func stop() throws {
             let stage = try ClusterStage(3)
             for index in 0..<200 {

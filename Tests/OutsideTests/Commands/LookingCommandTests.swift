@@ -3,7 +3,7 @@ import Harness
 import Testing
 
 extension Outside {
-    @Suite("Commands that look: status, inspect, get, top")
+    @Suite("Commands that read: status, inspect, get, top")
     struct LookingCommandTests {
         private let image = TestImage.generated(.png, byteCount: 20_000, seed: 7)
 
@@ -13,7 +13,7 @@ extension Outside {
             return Stage(origin: origin, node: try NodeProcess(flags))
         }
 
-        @Test("status says how things stand; of several nodes all have to answer")
+        @Test("status reports the state of nodes; with several nodes all must respond")
         func status() throws {
             let stage = try stage()
             _ = try stage.get("/a")
@@ -35,7 +35,7 @@ extension Outside {
             #expect(unknown.line("127.0.0.1:\(stage.node.adminPort)").contains("ready"))
         }
 
-        @Test("a node with tokens is asked with one, from a flag, the environment or the settings")
+        @Test("A token is taken from a flag, the environment or the configuration file")
         func tokens() throws {
             let folder = try TemporaryFolder()
             func file(_ name: String, _ text: String) throws -> String {
@@ -67,7 +67,7 @@ extension Outside {
             #expect(own.line("you may") == "you may   do everything")
         }
 
-        @Test("inspect shows what is held, and refuses what is not")
+        @Test("inspect shows stored entries and reports missing ones")
         func inspect() throws {
             let stage = try stage()
             let url = stage.origin.url("/a")
@@ -82,7 +82,7 @@ extension Outside {
             #expect((json["variants"] as? [Any])?.count == 1 && json["url"] as? String == url)
         }
 
-        @Test("get brings the image, whole or not at all")
+        @Test("get writes the complete image or nothing")
         func get() throws {
             let stage = try stage()
             let folder = try TemporaryFolder()
@@ -106,7 +106,7 @@ extension Outside {
             stage.origin.on("/none", .text("none", status: "404 Not Found"))
             let none = try get(stage.origin.url("/none"), "-o", folder.appending(path: "n").path)
             #expect(none.status == 1 && none.errors.contains(" answered 404 "))
-            // The node has begun to pass it on by then.
+            // By then the node has begun to relay the body.
             stage.origin.on(
                 "/cut",
                 OriginResponse(image, fields: [lasting]).stalling(at: 9_000, .seconds(0.2))
@@ -125,7 +125,7 @@ extension Outside {
             #expect(target == "/dev/null")
         }
 
-        @Test("a site is got by its own URL")
+        @Test("get fetches a resource of a site by the site's URL")
         func site() throws {
             let origin = try ScriptedOrigin()
             origin.on("/page", OriginResponse(image, fields: [lasting]))
@@ -139,7 +139,7 @@ extension Outside {
                 "\(result.errors)")
         }
 
-        @Test("top prints one picture where there is no terminal, and lines for programs")
+        @Test("top prints a single screen without a terminal, and lines for programs")
         func top() throws {
             let stage = try stage()
             _ = try stage.get("/a")

@@ -2,17 +2,17 @@ import Foundation
 import Glibc
 import Harness
 
-/// A terminal (pty(7)) with a program on it, and what the program has shown so far.
+/// A pseudo-terminal (pty(7)) with a program on it, and the program's output so far.
 final class PseudoTerminal {
     private let master: CInt
     private let slave: FileHandle
     private let process = Process()
     private let shown = LockedBox<[UInt8]>([])
 
-    // TIOCSPTLCK and TIOCGPTN, which Swift cannot read (ioctl_tty(2)).
+    // TIOCSPTLCK and TIOCGPTN, which Swift does not import (ioctl_tty(2)).
     private static let (setLock, getNumber) = (UInt(0x4004_5431), UInt(0x8004_5430))
 
-    /// The system has no terminal to give.
+    /// The error for a system without a free terminal.
     struct Missing: Error {}
 
     init(_ path: String, _ arguments: [String], columns: UInt16, rows: UInt16) throws {
@@ -35,7 +35,7 @@ final class PseudoTerminal {
             var piece = [UInt8](repeating: 0, count: 64 << 10)
             while true {
                 let count = unsafe read(master, &piece, piece.count)
-                // All others have closed it.
+                // All other descriptors of the terminal are closed.
                 guard count > 0 else { return }
                 shown.change { $0 += piece[..<count] }
             }
@@ -47,10 +47,10 @@ final class PseudoTerminal {
         close(master)
     }
 
-    /// All that was shown so far.
+    /// All output so far.
     var text: String { String(decoding: shown.value, as: UTF8.self) }
 
-    /// True once what was shown holds `words`.
+    /// True once the output contains `words` at least `times` times.
     func shows(_ words: String, times: Int = 1) -> Bool {
         Deadline.seconds(20).waitUntil { text.components(separatedBy: words).count > times }
     }
@@ -67,14 +67,14 @@ final class PseudoTerminal {
         _ = unsafe ioctl(master, UInt(TIOCSWINSZ), &size)
     }
 
-    /// Whether keys are read by lines, and shown, as a shell has it.
+    /// True if the terminal is in line mode with echo, as a shell sets it.
     var isCooked: Bool {
         var modes = termios()
         unsafe tcgetattr(slave.fileDescriptor, &modes)
         return modes.c_lflag & tcflag_t(ICANON | ECHO) == tcflag_t(ICANON | ECHO)
     }
 
-    /// The exit status, or the signal that has ended it as a negative number; nil if it still runs.
+    /// The exit status, or the ending signal as a negative number; `nil` while the program runs.
     var ending: Int32? {
         guard Deadline.seconds(20).waitUntil({ !process.isRunning }) else { return nil }
         let isSignal = process.terminationReason == .uncaughtSignal

@@ -17,7 +17,7 @@ extension Outside {
             return terminal
         }
 
-        @Test("it has the whole screen while it runs, follows its size, and gives it back")
+        @Test("top uses the whole screen, follows its size, and restores it at the end")
         func screen() throws {
             let node = try NodeProcess()
             let terminal = try top(node)
@@ -27,7 +27,7 @@ extension Outside {
             #expect(terminal.shows("pause; nobody is asked meanwhile"))
             terminal.press("s")
             #expect(terminal.shows("sort: requests"))
-            // The column is for wider terminals alone.
+            // The column appears only on wider terminals.
             #expect(!terminal.text.contains("KEYS"))
             terminal.resize(columns: 130, rows: 30)
             terminal.signal(SIGWINCH)
@@ -38,7 +38,7 @@ extension Outside {
             #expect(terminal.shows(Self.leave) && terminal.isCooked)
         }
 
-        @Test("a node that goes is shown as one that is silent, and back again")
+        @Test("A node that stops responding is shown as silent until it is back")
         func silent() throws {
             let node = try NodeProcess()
             let terminal = try top(node)
@@ -50,7 +50,7 @@ extension Outside {
         }
 
         @Test(
-            "a signal ends it with the terminal as it was",
+            "A signal ends top and restores the terminal",
             arguments: [(SIGINT, 0), (SIGTERM, -SIGTERM), (SIGHUP, -SIGHUP)] as [(CInt, CInt)])
         func signals(number: CInt, ending: CInt) throws {
             let node = try NodeProcess()
@@ -60,7 +60,7 @@ extension Outside {
             #expect(terminal.shows(Self.leave) && terminal.isCooked)
         }
 
-        @Test("suspended it gives the terminal back, and takes it again when it is called back")
+        @Test("When suspended, top restores the terminal, and takes it again on resume")
         func suspended() throws {
             let node = try NodeProcess()
             let terminal = try top(node)

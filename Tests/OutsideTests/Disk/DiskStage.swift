@@ -5,7 +5,7 @@ import Testing
 /// An origin, and a node with a disk cache that can be killed and started again.
 final class DiskStage {
     let origin: ScriptedOrigin
-    /// What `--cache-dir` names.
+    /// The directory of `--cache-dir`.
     let directory: URL
     private(set) var node: NodeProcess
     private let flags: [String]
@@ -31,13 +31,13 @@ final class DiskStage {
         try NodeProcess(["--cache-dir", directory.path] + flags, isPrivileged: isPrivileged)
     }
 
-    /// Kills the node (SIGKILL), or asks it to stop, and starts it again; flags are added.
+    /// Kills the node (SIGKILL) or stops it gracefully, and starts it again with additional flags.
     func restart(gently isGentle: Bool = false, _ more: String...) throws {
         stop(gently: isGentle)
         node = try Self.start(flags + more, directory, isPrivileged)
     }
 
-    /// Starts the node while it is stopped, and kills it once it has taken its directory.
+    /// Starts the stopped node and kills it once it has locked its directory.
     func startAndKill() throws {
         let identity = directory.appending(path: "node-0/identity")
         let former = try Data(contentsOf: identity)
@@ -48,7 +48,7 @@ final class DiskStage {
                 "serve", "--listen", "127.0.0.1:\(port)", "--admin-listen", "off",
                 "--cache-dir", directory.path,
             ] + flags)
-        // At once: what follows takes milliseconds.
+        // Polled without a pause: the next steps take milliseconds.
         _ = try Deadline.seconds(30).waitUntil(every: 0) {
             try Data(contentsOf: identity) != former || !program.isRunning
         }
@@ -56,7 +56,7 @@ final class DiskStage {
         #expect(try Data(contentsOf: identity) != former, "\(program.errors)")
     }
 
-    /// Kills the node, or asks it to stop, and returns when it is gone.
+    /// Kills the node or stops it gracefully, and returns when it has ended.
     func stop(gently isGentle: Bool) {
         guard isGentle else { return node.kill() }
         #expect(node.stop() == 0)
@@ -66,13 +66,13 @@ final class DiskStage {
         try node.get(ImageRequestTarget.forURL(origin.url(path)), expecting: expecting)
     }
 
-    /// How often the origin was asked for a path.
+    /// Returns the number of origin requests for a path.
     func fetches(_ path: String) -> Int { origin.requests(path).count }
 
-    /// Returns when everything that is to be kept is written.
+    /// Waits until everything that is to be kept is written.
     func settle() throws {
         let isSettled = try Deadline.seconds(30).waitUntil {
-            // A client has the whole answer a moment before it is kept.
+            // A client has the complete response a moment before it is stored.
             try figure("nuthatch_fills_in_flight") == 0
                 && figure("nuthatch_disk_queued_bytes") == 0
         }
@@ -83,7 +83,7 @@ final class DiskStage {
         try #require(node.metric(series))
     }
 
-    /// Returns when the node says that its disk tier takes images, or takes none.
+    /// Waits until the node reports that its disk tier is on or off.
     func wait(
         untilUp isUp: Bool, seconds: Double = 60, at location: SourceLocation = #_sourceLocation
     ) throws {
@@ -93,18 +93,18 @@ final class DiskStage {
         try #require(isReached, "\(node.output)", sourceLocation: location)
     }
 
-    /// How many lines of the node's log hold all of `words`.
+    /// Returns the number of lines of the node's log that contain all of `words`.
     func said(_ words: String...) -> Int {
         node.output.split(separator: "\n").count { line in words.allSatisfy(line.contains) }
     }
 
-    /// Bytes of all blocks below the cache directory, as du(1) counts them.
+    /// Returns the bytes of all blocks below the cache directory, as du(1) counts them.
     func usedBytes() throws -> Int {
         try PeakDiskUsage.bytes(below: directory)
     }
 }
 
 extension Response {
-    /// Where a hit came from.
+    /// The source of a hit.
     var detail: String? { cacheStatus["detail"] }
 }

@@ -3,12 +3,12 @@ import Harness
 import Testing
 
 extension Outside {
-    @Suite("Whatever becomes of the disk, the node serves")
+    @Suite("The node serves through every disk fault")
     struct FaultTests {
         private static let off = "the disk tier is off"
         private static let back = "the disk tier is back"
 
-        /// Asks for images whose bytes are checked; where each came from.
+        /// Requests images, checks their bytes and returns the source of each.
         @discardableResult
         private func get(_ stage: DiskStage, _ numbers: Range<Int>) throws -> [String] {
             stage.origin.serveNoise()
@@ -20,13 +20,13 @@ extension Outside {
             }
         }
 
-        /// The tier has said once that it is off, and once that it is back, and keeps images.
+        /// Expects that the tier has logged one failure and one recovery, and stores images again.
         private func expectReturned(
             _ stage: DiskStage, at location: SourceLocation = #_sourceLocation
         ) throws {
             try stage.wait(untilUp: true, at: location)
             #expect(stage.said(Self.off, "level=warning") == 1, sourceLocation: location)
-            // A line is written a moment after what it says.
+            // A log line is written a moment after the event.
             expectSoon(20, at: location) { stage.said(Self.back) == 1 }
             try get(stage, 500..<510)
             try stage.settle()
@@ -36,7 +36,7 @@ extension Outside {
             #expect(details == Array(repeating: "disk", count: 10), sourceLocation: location)
         }
 
-        /// The tier is off for several attempts to come back, and says so once.
+        /// Expects that the tier stays off over several recovery attempts and logs it once.
         private func expectOff(
             _ stage: DiskStage, at location: SourceLocation = #_sourceLocation
         ) throws {
@@ -54,7 +54,7 @@ extension Outside {
             #expect(try stage.figure("nuthatch_disk_up") == 0, sourceLocation: location)
         }
 
-        @Test("The directory is removed: memory and origin go on, and a new log is begun")
+        @Test("With the directory removed, memory and origin serve, and a new log is begun")
         func removed() throws {
             let stage = try DiskStage("--disk-limit", "64MiB")
             try get(stage, 0..<20)
@@ -67,7 +67,7 @@ extension Outside {
         }
 
         @Test(
-            "A full disk: serving goes on, and keeping too once there is room",
+            "A full disk: serving continues, and storing resumes once space is free",
             .enabled(if: Mount.isPossible))
         func full() throws {
             let mount = try Mount(size: "6m")
@@ -81,7 +81,7 @@ extension Outside {
             withExtendedLifetime(mount) {}
         }
 
-        @Test("A disk that takes no writes is still read from", .enabled(if: Mount.isPossible))
+        @Test("A read-only disk still serves reads", .enabled(if: Mount.isPossible))
         func readOnly() throws {
             let mount = try Mount(size: "64m")
             let stage = try DiskStage(
@@ -100,13 +100,13 @@ extension Outside {
         }
 
         @Test(
-            "What was made invalid and cannot be written at the stop is served by no later start",
+            "An invalidation that cannot be written before a stop holds after every later start",
             .enabled(if: Mount.isPossible))
         func unwritten() throws {
             let mount = try Mount(size: "24m")
             let stage = try SiteStage(
                 "--disk-limit", "16MiB", "--cache-dir", mount.folder.path)
-            // More than the room that the journal has taken already.
+            // More than the space that the journal has already allocated.
             let tail = String(repeating: "a", count: 3_000)
             let paths = (1...30).map { "/\($0)/\(tail)" }
             for path in paths {
@@ -131,7 +131,7 @@ extension Outside {
             withExtendedLifetime(mount) {}
         }
 
-        /// Makes a file of all the room that there is.
+        /// Creates a file that fills the file system.
         private func fill(_ file: URL) throws {
             try Data().write(to: file)
             let handle = try FileHandle(forWritingTo: file)
@@ -142,7 +142,7 @@ extension Outside {
             }
         }
 
-        @Test("A directory that cannot be made: the node serves without, and says so once")
+        @Test("A directory that cannot be created: the node serves without it and logs it once")
         func impossible() throws {
             let stage = try DiskStage(
                 "--disk-limit", "16MiB", directory: URL(fileURLWithPath: "/proc/nuthatch"))
@@ -151,7 +151,7 @@ extension Outside {
             stage.stop(gently: true)
         }
 
-        @Test("Without privileges a directory that is not ours is done without until it is")
+        @Test("An unprivileged node does without a directory of another user until it gets access")
         func unprivileged() throws {
             let directory = try Program.temporaryFolder()
             try permit(0o500, directory)
@@ -164,7 +164,7 @@ extension Outside {
         }
 
         @Test(
-            "A byte flipped while the node is stopped costs that image and no other",
+            "A byte flipped while the node is stopped costs only that image",
             arguments: [0, 230, 100_000])
         func flippedBefore(place: Int) throws {
             let stage = try DiskStage("--disk-limit", "16MiB")
@@ -182,9 +182,7 @@ extension Outside {
             #expect(try get(stage, 0..<20) == Array(repeating: "disk", count: 20))
         }
 
-        @Test(
-            "A byte flipped in a segment that was not closed is said at the start",
-            arguments: 0..<3)
+        @Test("A byte flipped in an open segment is reported at the start", arguments: 0..<3)
         func flippedInOpen(number: Int) throws {
             let stage = try DiskStage("--disk-limit", "64MiB")
             try get(stage, 0..<3)
@@ -200,12 +198,12 @@ extension Outside {
                 "\(file) \(offset)? \(stage.node.output)")
         }
 
-        @Test("A byte flipped while the node runs is found before it is sent")
+        @Test("A byte flipped while the node runs is detected before it is sent")
         func flippedMeanwhile() throws {
             let stage = try DiskStage("--disk-limit", "64MiB")
             try get(stage, 0..<20)
             try stage.settle()
-            // Memory holds none of them then.
+            // After this, none of them is in memory.
             try stage.restart()
             let lost = try flip(.noise(3), of: stage, at: 100_000)
             #expect(try get(stage, 2..<5) == ["disk", "origin", "disk"])
@@ -225,12 +223,12 @@ extension Outside {
             let path: String
         }
 
-        /// Flips a byte of an image's record; the file that it is in and its offset.
+        /// Flips a byte of an image's record and returns its file and offset.
         private func flip(
             _ image: TestImage, of stage: DiskStage, at place: Int
         ) throws -> (file: String, offset: Int) {
             let path = "/" + image.name
-            // A record's key stands behind its fixed part.
+            // A record's key follows its fixed part.
             let sought = Data(stage.origin.url(path).utf8)
             let folder = stage.directory.appendingPathComponent("node-0")
             for name in try FileManager.default.contentsOfDirectory(atPath: folder.path)
@@ -248,7 +246,7 @@ extension Outside {
             throw NotOnDisk(path: path)
         }
 
-        /// The loss is counted, and the log says in which file and at which offset.
+        /// Expects that the loss is counted and logged with its file and offset.
         private func expectLost(
             _ stage: DiskStage, _ lost: (file: String, offset: Int)
         ) throws {

@@ -5,9 +5,9 @@ import Testing
 import Tiers
 
 extension Outside {
-    @Suite("A record that was forged with its checksum is lost, and its node goes on")
+    @Suite("A record forged with a valid checksum is dropped, and its node goes on")
     struct ForgedRecordTests {
-        /// What somebody does to a record in a node's directory.
+        /// A manipulation of a record in a node's directory.
         struct Forgery: Sendable, CustomTestStringConvertible {
             let testDescription: String
             let change: @Sendable (inout DiskRecord) -> Void
@@ -48,7 +48,9 @@ extension Outside {
             ]
         }
 
-        @Test("It is not served, fresh or stale", arguments: Forgery.all, [true, false])
+        @Test(
+            "A forged record is not served, fresh or stale",
+            arguments: Forgery.all, [true, false])
         func forged(forgery: Forgery, isFresh: Bool) throws {
             let stage = try DiskStage("--disk-limit", "16MiB")
             let image = TestImage.generated(.png, byteCount: 3_007, seed: 831)
@@ -75,7 +77,7 @@ extension Outside {
             #expect(stage.node.isRunning)
         }
 
-        @Test("What was written again as it was is served")
+        @Test("A record rewritten unchanged is served")
         func asItWas() throws {
             let stage = try DiskStage("--disk-limit", "16MiB")
             let image = TestImage.generated(.png, byteCount: 3_007, seed: 831)
@@ -94,7 +96,7 @@ extension Outside {
             let url: String
         }
 
-        /// Writes the record of `url` again, changed, with a checksum that is right.
+        /// Rewrites the record of `url`, modified, with a valid checksum.
         private func forge(
             _ url: String, in stage: DiskStage, _ change: (inout DiskRecord) -> Void
         ) throws {
@@ -131,7 +133,7 @@ extension Outside {
 }
 
 extension DiskRecord {
-    /// Puts `text` in place of as many bytes of the head.
+    /// Overwrites as many bytes of the head with `text`.
     fileprivate mutating func write(_ text: String, at place: Int) {
         head.replaceSubrange(place..<place + text.utf8.count, with: text.utf8)
     }

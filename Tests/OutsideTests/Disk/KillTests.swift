@@ -3,11 +3,11 @@ import Harness
 import Testing
 
 extension Outside {
-    @Suite("A kill costs no more than what was being written")
+    @Suite("A kill loses only what was being written")
     struct KillTests {
         private static let limit = 16 << 20
 
-        @Test("A killed writer of the tier leaves nothing wrong, deleted, or above the limit")
+        @Test("A killed writer leaves no wrong or deleted entry, and stays within the limit")
         func store() throws {
             let directory = try TemporaryFolder()
             let seed = UInt64.random(in: 0...(.max))
@@ -20,7 +20,7 @@ extension Outside {
             #expect(report.contains("runs 20: "), "\(report)")
         }
 
-        @Test("A node killed under load gives no wrong byte, then or after its restart")
+        @Test("A node killed under load serves no wrong byte, before or after its restart")
         func node() throws {
             let seed = UInt64.random(in: 0...(.max))
             var dice = SeededDice(seed)
@@ -36,10 +36,10 @@ extension Outside {
             for _ in 0..<10 {
                 let load = ImageLoad(
                     port: stage.node.port, connections: 6, seed: dice.next(), wanted)
-                // By the first kill it has to have seen most of them.
+                // By the first kill it must have served most of them.
                 let responses = Int.random(in: 200...600, using: &dice)
                 #expect(load.waitForAnswers(responses), "\(stage.node.output)")
-                // What still waits for the disk is lost by a kill, be it all there is.
+                // A kill loses the whole write queue, which may hold everything.
                 try expectSoon(30, "\(stage.node.output)") {
                     try stage.figure("nuthatch_disk_entries") >= 20
                 }
@@ -58,7 +58,7 @@ extension Outside {
             print("\(whole) whole, \(cut) cut, \(fromDisk) of 300 from disk, peak \(bytes)")
         }
 
-        /// How many of the images come from disk; for those the origin is not asked.
+        /// Returns the number of images served from disk; the origin gets no request for them.
         private func imagesFromDisk(
             _ stage: DiskStage, _ images: ArraySlice<TestImage>
         ) throws -> Int {

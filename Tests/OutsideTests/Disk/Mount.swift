@@ -1,11 +1,11 @@
 import Foundation
 import Harness
 
-/// A tmpfs at a folder of its own, gone with the test; for those who may mount.
+/// A tmpfs on a folder of its own, unmounted on release; requires the privilege to mount.
 final class Mount {
     let folder: URL
 
-    /// Whether a tmpfs can be mounted here.
+    /// True if this process can mount a tmpfs.
     static let isPossible: Bool = (try? Mount(size: "1m")) != nil
 
     init(size: String) throws {
@@ -14,7 +14,7 @@ final class Mount {
     }
 
     deinit {
-        // Whatever lies upon it goes first.
+        // Mounts on top of it are removed first.
         while (try? Self.run("umount", folder.path)) != nil {}
         try? FileManager.default.removeItem(at: folder)
     }
@@ -23,10 +23,10 @@ final class Mount {
         try Self.run("mount", "-o", "remount,size=\(size)", folder.path)
     }
 
-    /// Lets nothing be written below it, though files of it may be open.
+    /// Makes the file system read-only below this folder, even while files in it are open.
     ///
-    /// A file system with such files cannot be made read-only itself; so the same one is laid upon
-    /// it, read-only.
+    /// A file system with files open for writing cannot be remounted read-only, so the same file
+    /// system is mounted over itself, read-only.
     func cover() throws {
         try Self.run("mount", "--bind", folder.path, folder.path)
         try Self.run("mount", "-o", "remount,bind,ro", folder.path)

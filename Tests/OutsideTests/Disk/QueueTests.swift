@@ -3,7 +3,7 @@ import Harness
 import Testing
 
 extension Outside {
-    @Suite("What waits to be written to a disk that hangs")
+    @Suite("The write queue of a disk that hangs")
     struct QueueTests {
         private let disk: HungDisk
         private let folder: TemporaryFolder
@@ -15,7 +15,7 @@ extension Outside {
             origin = try ScriptedOrigin()
         }
 
-        /// A node with place for one answer in memory, whose disk hangs from now on.
+        /// Starts a node with memory for one response, whose disk hangs from then on.
         private func start(_ flags: String...) throws -> NodeProcess {
             let small = ["--cache-dir", folder.path, "--disk-limit", "64MiB"]
             let node = try NodeProcess(
@@ -24,7 +24,7 @@ extension Outside {
             return node
         }
 
-        @Test("Images that memory has no place for are not fetched again")
+        @Test("Images without a slot in memory are not fetched again")
         func images() throws {
             let node = try start()
             defer { node.kill() }
@@ -42,7 +42,7 @@ extension Outside {
             for path in paths { #expect(origin.requests(path).count == 1) }
         }
 
-        @Test("Nor are a site's, each variant for itself")
+        @Test("Variants of a site's resource are not fetched again either")
         func variants() throws {
             let node = try start("--site", "site.example=\(origin.url(""))")
             defer { node.kill() }

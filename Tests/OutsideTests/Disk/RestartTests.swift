@@ -2,9 +2,9 @@ import Harness
 import Testing
 
 extension Outside {
-    @Suite("What is on disk outlives the process")
+    @Suite("Disk entries survive the process")
     struct RestartTests {
-        @Test("Every image is the same from origin, memory, and disk after a kill, by one fetch")
+        @Test("Every image is identical from origin, memory, and disk after a kill, by one fetch")
         func threeWays() throws {
             let stage = try DiskStage("--disk-limit", "4GiB")
             for image in ImageCorpus.all {
@@ -26,7 +26,7 @@ extension Outside {
             }
         }
 
-        @Test("Starts that are killed as soon as they have begun cost no image")
+        @Test("Starts that are killed at once lose no image")
         func earlyKills() throws {
             let stage = try DiskStage("--disk-limit", "64MiB")
             let images = (0..<5).map(TestImage.noise)
@@ -44,8 +44,8 @@ extension Outside {
             #expect(stage.said("record of invalidations") == 0, "\(stage.node.output)")
         }
 
-        @Test("The fields, validators, ranges and ages of an answer are the same after a restart")
-        func answers() throws {
+        @Test("Fields, validators, ranges and age of a response are the same after a restart")
+        func responses() throws {
             let stage = try DiskStage("--disk-limit", "64MiB")
             let image = TestImage.generated(.png, byteCount: 300_000, seed: 31)
             let path = stage.origin.serve(
@@ -75,7 +75,7 @@ extension Outside {
             #expect(stage.fetches(path) == 1)
         }
 
-        @Test("A large answer that waited for its end comes from disk, and says so")
+        @Test("A large response of unknown length comes from disk once complete, and reports it")
         func waited() throws {
             let stage = try DiskStage("--disk-limit", "64MiB")
             let image = TestImage.generated(.png, byteCount: 1_900_000, seed: 32)
@@ -91,7 +91,7 @@ extension Outside {
             #expect(stage.fetches(path) == 1)
         }
 
-        @Test("What memory has evicted comes from disk, and the origin is not asked")
+        @Test("An entry evicted from memory is served from disk without an origin request")
         func evicted() throws {
             let stage = try DiskStage("--memory-limit", "16MiB", "--disk-limit", "256MiB")
             let images = (0..<60).map {
@@ -133,7 +133,7 @@ extension Outside {
             #expect(stage.fetches("/v") == 2)
         }
 
-        @Test("What is stale on disk is revalidated, and its body is not fetched again")
+        @Test("A stale disk entry is revalidated, and its body is not fetched again")
         func stale() throws {
             let stage = try DiskStage("--disk-limit", "128MiB")
             for bytes in [5_000, 3_000_000] {
@@ -153,7 +153,7 @@ extension Outside {
             }
         }
 
-        @Test("An answer that a 304 has made a variant is on disk as that alone")
+        @Test("A response that a 304 has made a variant is stored on disk only as that variant")
         func becomesVariant() throws {
             let stage = try DiskStage("--disk-limit", "64MiB")
             let image = TestImage.generated(.png, byteCount: 5_000, seed: 43)
@@ -173,7 +173,7 @@ extension Outside {
             #expect(stage.fetches("/n") == 2)
         }
 
-        @Test("A thousand requests for one large image on disk cause one read of it")
+        @Test("A thousand requests for one large image on disk cause one read")
         func coalesced() throws {
             let stage = try DiskStage("--disk-limit", "1GiB")
             let image = TestImage.generated(.png, byteCount: 5_000_000, seed: 51)

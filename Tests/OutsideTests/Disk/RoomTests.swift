@@ -3,11 +3,11 @@ import Harness
 import Testing
 
 extension Outside {
-    @Suite("The disk limit is a limit")
+    @Suite("The disk limit holds")
     struct RoomTests {
         private static let limit = 16 << 20
 
-        /// Asks for images no 0, 1, 2, … of some 300 KB; most of them once, some again and again.
+        /// Requests images 0, 1, 2, … of about 300 KB, most of them once, some repeatedly.
         private func churn(_ stage: DiskStage, _ numbers: Range<Int>) throws {
             stage.origin.serveNoise()
             for number in numbers {
@@ -19,7 +19,7 @@ extension Outside {
             }
         }
 
-        @Test("Blocks below the directory stay within it, whatever is written")
+        @Test("Blocks below the directory stay within the limit, whatever is written")
         func cap() throws {
             let stage = try DiskStage("--disk-limit", "16MiB", "--memory-limit", "16MiB")
             let peak = PeakDiskUsage(of: stage.directory)
@@ -36,7 +36,7 @@ extension Outside {
         func smaller() throws {
             let stage = try DiskStage("--disk-limit", "64MiB", "--memory-limit", "16MiB")
             try churn(stage, 0..<139)
-            // A record finds no place in a queue that is full: the newest comes to an empty one.
+            // A full queue accepts no record, so the newest image waits for an empty one.
             try stage.settle()
             try churn(stage, 139..<140)
             try stage.settle()
@@ -49,7 +49,7 @@ extension Outside {
             #expect(try stage.usedBytes() <= 40 << 20)
         }
 
-        @Test("Nothing is written with a limit of 0, and a limit too small stops the start")
+        @Test("A limit of 0 disables the disk, and too small a limit fails the start")
         func none() throws {
             let stage = try DiskStage("--disk-limit", "0")
             let image = TestImage.generated(.png, byteCount: 5_000, seed: 3)
@@ -65,7 +65,7 @@ extension Outside {
             #expect(refused.errors.contains("at least"), "\(refused.errors)")
         }
 
-        @Test("An image larger than a segment is served, and passes the disk by")
+        @Test("An image larger than a segment is served and not stored on disk")
         func tooLarge() throws {
             let stage = try DiskStage("--disk-limit", "16MiB")
             let image = TestImage.generated(.png, byteCount: 3_000_000, seed: 4)
@@ -78,7 +78,7 @@ extension Outside {
             #expect(again.matches(image) && again.detail == "origin", "\(again)")
         }
 
-        @Test("A large image on disk is read from there, and flushes nothing from memory")
+        @Test("A large image is served from disk, and evicts nothing from memory")
         func largeOnDisk() throws {
             let stage = try DiskStage("--disk-limit", "512MiB", "--memory-limit", "16MiB")
             let large = TestImage.generated(.bmp, byteCount: 8_000_000, seed: 7)
@@ -103,7 +103,7 @@ extension Outside {
             }
         }
 
-        @Test("An image larger than the queue is kept when nothing else waits")
+        @Test("An image larger than the queue is stored when the queue is empty")
         func largerThanQueue() throws {
             let stage = try DiskStage("--disk-limit", "256MiB", "--disk-queue-limit", "1MiB")
             let image = TestImage.generated(.png, byteCount: 3_000_000, seed: 6)
@@ -114,7 +114,7 @@ extension Outside {
             #expect(again.matches(image) && again.detail == "disk", "\(again)")
         }
 
-        @Test("Nodes that share a directory have one each, and find it again")
+        @Test("Nodes that share a directory have a subdirectory each, and find it again")
         func shared() throws {
             let first = try DiskStage("--disk-limit", "64MiB")
             let second = try DiskStage("--disk-limit", "64MiB", directory: first.directory)
@@ -135,14 +135,14 @@ extension Outside {
 }
 
 extension TestImage {
-    /// One of many images, each of its own size, some 300 KB.
+    /// Returns one of many images, each with its own size of about 300 KB.
     static func noise(_ number: Int) -> TestImage {
         generated(.png, byteCount: 200_000 + number * 37 % 200_000, seed: UInt64(9_000 + number))
     }
 }
 
 extension ScriptedOrigin {
-    /// Answers every path that is not spoken for: `noise` images by their names.
+    /// Serves `noise` images by their names on every path without its own handler.
     func serveNoise() {
         for number in 0..<1_000 {
             let image = TestImage.noise(number)

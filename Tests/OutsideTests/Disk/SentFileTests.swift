@@ -2,7 +2,7 @@ import Harness
 import Testing
 
 extension Outside {
-    @Suite("What memory does not keep goes from the disk's files to the client")
+    @Suite("Responses outside memory are sent from the disk's files to the client")
     struct SentFileTests {
         private let images = [
             TestImage.generated(.bmp, byteCount: 250_000, seed: 330),
@@ -10,7 +10,7 @@ extension Outside {
             TestImage.generated(.bmp, byteCount: 90_000, seed: 332),
         ]
 
-        /// A node whose memory holds one image, with all of them on disk.
+        /// Starts a node whose memory holds one image, with all images on disk.
         private func stage(memory: String = "512MiB") throws -> (DiskStage, paths: [String]) {
             let stage = try DiskStage(
                 "--loops", "1", "--memory-entries", "1", "--memory-limit", memory)
@@ -20,7 +20,7 @@ extension Outside {
             return (stage, paths)
         }
 
-        @Test("Whole, in parts and for HEAD, again and again")
+        @Test("Complete responses, ranges and HEAD are identical, repeatedly")
         func alike() throws {
             let (stage, paths) = try stage()
             for _ in 0..<5 {
@@ -36,7 +36,7 @@ extension Outside {
             #expect(paths.allSatisfy { stage.fetches($0) == 1 })
         }
 
-        @Test("A slow client gets all of them, one behind the other")
+        @Test("A slow client gets all pipelined responses")
         func slow() throws {
             let (stage, paths) = try stage()
             for path in paths { _ = try stage.get(path) }
@@ -55,7 +55,7 @@ extension Outside {
             }
         }
 
-        @Test("What slow clients have yet to get waits in memory once, not once for each of them")
+        @Test("Data waiting for slow clients is in memory once, not once per client")
         func shared() throws {
             let (stage, paths) = try stage(memory: "16MiB")
             for path in paths { _ = try stage.get(path) }
@@ -74,7 +74,7 @@ extension Outside {
             }
         }
 
-        @Test("A purge takes it from the next request on")
+        @Test("A purge takes effect from the next request on")
         func purged() throws {
             let (stage, paths) = try stage()
             for path in paths + paths { _ = try stage.get(path) }

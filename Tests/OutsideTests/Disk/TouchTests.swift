@@ -2,11 +2,12 @@ import Harness
 import Testing
 
 extension Outside {
-    @Suite("What is served from memory does not look idle to the disk")
+    @Suite("Entries served from memory do not look idle to the disk")
     struct TouchTests {
-        /// Serves an image from memory until two that nobody asks for, the second stored after the
-        /// first was gone, are too old for the disk; where it comes from when the node was stopped
-        /// and started again.
+        /// Serves an image from memory until two idle images exceed the disk's age limit, and
+        /// returns the image's source after a restart of the node.
+        ///
+        /// The second idle image is stored after the first has expired.
         private func detailAfter(touches interval: String) throws -> String? {
             let stage = try DiskStage(
                 "--disk-limit", "64MiB", "--age-limit", "3s", "--touch-interval", interval)
@@ -27,7 +28,7 @@ extension Outside {
                     return try stage.figure("nuthatch_disk_entries") == entries
                 }
             }
-            // However long the start takes, it must not be what makes the image too old.
+            // The duration of the start must not make the image too old.
             try stage.restart(gently: true, "--age-limit", "1h")
             let again = try stage.get(path, expecting: image)
             #expect(again.matches(image))
@@ -40,12 +41,12 @@ extension Outside {
             #expect(try detailAfter(touches: "1s") == "disk")
         }
 
-        @Test("Without them it is gone from the disk")
+        @Test("Without touches the image expires on disk")
         func goes() throws {
             #expect(try detailAfter(touches: "0s") == "origin")
         }
 
-        @Test("What nobody asks for leaves the disk when its time is over")
+        @Test("An image without requests leaves the disk at the age limit")
         func expires() throws {
             let stage = try DiskStage("--disk-limit", "64MiB", "--age-limit", "2s")
             let image = TestImage.generated(.png, byteCount: 20_000, seed: 62)

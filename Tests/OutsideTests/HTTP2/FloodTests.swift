@@ -3,17 +3,17 @@ import Harness
 import Testing
 
 extension Outside {
-    /// Attacks on a running node, while somebody else downloads from it.
-    @Suite("A flood over HTTP/2 ends its connection, and no other")
+    /// Attacks on a running node while another client downloads from it.
+    @Suite("An HTTP/2 flood ends only its own connection")
     struct FloodTests {
-        /// An attack, and the code of the GOAWAY that answers it (RFC 9113 §7).
+        /// An attack, and the permitted error codes of the resulting GOAWAY (RFC 9113 §7).
         struct Flood: Sendable, CustomTestStringConvertible {
             let name: String
             /// 11 is ENHANCE_YOUR_CALM, 1 PROTOCOL_ERROR.
             var codes: [UInt32] = [11]
-            /// Sent once.
+            /// The frames sent once at the start.
             var first: [HTTP2Frame] = []
-            /// Sent again and again; the number of the turn goes in.
+            /// The frames sent in each round; the argument is the number of the round.
             let frames: @Sendable (UInt32) -> [HTTP2Frame]
 
             var testDescription: String { name }
@@ -38,7 +38,7 @@ extension Outside {
             Flood(name: "a window opened by nothing", codes: [1], first: [get(1)]) { _ in
                 [.window(1, 0)]
             },
-            // Above the limit of streams if it is faster than they are reset.
+            // This exceeds the stream limit if the client is faster than the resets.
             Flood(name: "malformed requests", codes: [1, 11]) { turn in
                 [
                     .request(
@@ -115,7 +115,9 @@ extension Outside {
             ) { _ in [] },
         ]
 
-        @Test("Its GOAWAY says why; a download goes on, and nothing is left", arguments: floods)
+        @Test(
+            "A flood gets a GOAWAY with its reason, a download goes on, and no resource leaks",
+            arguments: floods)
         func flood(_ flood: Flood) throws {
             let stage = try SiteStage("--send-timeout", "60s")
             let (gate, held) = (Gate(), Gate())
@@ -136,7 +138,8 @@ extension Outside {
             var goAway: HTTP2Frame?
             for turn: UInt32 in 0..<5_000 where goAway == nil {
                 let frames = flood.frames(turn)
-                // The node may be gone before everything is sent; what it said is read then.
+                // The node may have closed before everything is sent; its frames are read
+                // afterwards.
                 if !frames.isEmpty { try? client.send(frames) }
                 let isWaited = frames.isEmpty || client.end != nil
                 goAway = client.next(seconds: isWaited ? 20 : 0) { $0.kind == .goAway }
@@ -160,13 +163,14 @@ extension Outside {
             #expect(stage.node.isRunning)
         }
 
-        @Test("Streams above the limit are refused, and the others are answered")
+        @Test("Streams above the limit are refused, and the others get responses")
         func streams() throws {
             let stage = try SiteStage("--streams-limit", "10")
             let held = Gate()
             stage.origin.on(
                 "/held", .text("ok", fields: ["Cache-Control: no-store"]).delayingHead(.gate(held)))
-            // Its SETTINGS are not known yet: more than they allow is no fault (RFC 9113 §5.1.2).
+            // The client does not know its SETTINGS yet, so more streams than allowed are no error
+            // (RFC 9113 §5.1.2).
             let client = try HTTP2Client(port: stage.node.port)
             try client.send((0..<20).map { Self.get(2 * $0 + 1) })
             var refused: Set<UInt32> = []
@@ -177,11 +181,11 @@ extension Outside {
             }
             #expect(refused == Set((10..<20).map { 2 * $0 + 1 }))
             held.open()
-            var answered: Set<UInt32> = []
-            while answered.count < 10, let frame = client.next() {
-                if frame.kind == .headers { answered.insert(frame.stream) }
+            var responded: Set<UInt32> = []
+            while responded.count < 10, let frame = client.next() {
+                if frame.kind == .headers { responded.insert(frame.stream) }
             }
-            #expect(answered == Set((0..<10).map { 2 * $0 + 1 }))
+            #expect(responded == Set((0..<10).map { 2 * $0 + 1 }))
             #expect(client.end == nil)
         }
     }

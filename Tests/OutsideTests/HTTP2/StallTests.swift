@@ -3,7 +3,7 @@ import Harness
 import Testing
 
 extension Outside {
-    @Suite("A client of HTTP/2 that is slow, or silent, is not waited for without end")
+    @Suite("Slow or silent HTTP/2 clients are bounded in time")
     struct StallTests {
         private let image = TestImage.generated(.jpeg, byteCount: 500_000, seed: 670)
 
@@ -11,18 +11,18 @@ extension Outside {
             stage.node.metric("nuthatch_timeouts_total{kind=\"\(kind)\"}")
         }
 
-        /// Where a client stops taking.
+        /// The way in which a client stops accepting data.
         enum Stall: CaseIterable {
-            /// The stream's window is shut from the start.
+            /// The stream's window is closed from the start.
             case stream
-            /// The stream's is open, and the connection's is used up.
+            /// The stream's window is open, and the connection's is used up.
             case connection
-            /// A byte at a time.
+            /// One byte at a time.
             case drip
         }
 
         @Test(
-            "A window that stays shut ends its stream, or its connection, with send-timeout",
+            "A window that stays closed ends its stream or connection after send-timeout",
             arguments: Stall.allCases)
         func window(stall: Stall) throws {
             let stage = try Stage("--send-timeout", "200ms")
@@ -33,7 +33,7 @@ extension Outside {
             let client = try HTTP2Client(port: stage.node.port, settings: [(4, window)])
             let stream = client.nextStreamID()
             try client.send(.settingsAcknowledgement, .request(stream, stage.target(path)))
-            // Another one downloads meanwhile.
+            // Another client downloads meanwhile.
             let other = try HTTP2Client(port: stage.node.port)
             let isOfStream = stall != .connection
             var ending: HTTP2Frame?
@@ -49,7 +49,7 @@ extension Outside {
             #expect(ending?.code == (isOfStream ? 8 : 11))
             #expect(count(stage, "send") == 1)
             if isOfStream {
-                // Its connection goes on.
+                // The connection stays open.
                 try client.send(.settings([(4, 0x7FFF_FFFF)]))
                 #expect(try client.get("/healthz").status == 200)
             } else {
@@ -58,7 +58,7 @@ extension Outside {
             #expect(try other.get(stage.target(path)).isWhole)
         }
 
-        @Test("A client that reads nothing at all is broken off with send-timeout")
+        @Test("A client that reads nothing is disconnected after send-timeout")
         func unread() throws {
             let stage = try Stage("--send-timeout", "200ms")
             defer { withExtendedLifetime(stage) {} }
@@ -72,9 +72,9 @@ extension Outside {
             #expect(client.waitForEnd() == .reset)
         }
 
-        /// What is sent before the client falls silent.
+        /// The bytes sent before the client falls silent.
         private static let heads: [[UInt8]] = [
-            // The first frame of a head that goes on.
+            // The first frame of an unfinished field block.
             HTTP2Frame(
                 .headers, flags: HTTP2Frame.endStream, stream: 1, payload: FieldBlock.request()
             ).bytes,
@@ -82,9 +82,7 @@ extension Outside {
             Array(HTTP2Frame.request(1, "/healthz").bytes.dropLast(3)),
         ]
 
-        @Test(
-            "A head that does not come to its end ends the connection with head-timeout",
-            arguments: heads)
+        @Test("An unfinished request head ends the connection after head-timeout", arguments: heads)
         func head(sent: [UInt8]) throws {
             let stage = try Stage("--head-timeout", "200ms", "--idle-timeout", "1h")
             defer { withExtendedLifetime(stage) {} }
@@ -95,7 +93,7 @@ extension Outside {
             #expect(count(stage, "head") == 1)
         }
 
-        @Test("A preface that does not come to its end is closed with head-timeout")
+        @Test("An unfinished preface ends the connection after head-timeout")
         func preface() throws {
             let stage = try Stage("--head-timeout", "200ms", "--idle-timeout", "1h")
             defer { withExtendedLifetime(stage) {} }
@@ -105,7 +103,7 @@ extension Outside {
             #expect(count(stage, "head") == 1)
         }
 
-        @Test("An idle connection gets GOAWAY without a fault after idle-timeout")
+        @Test("An idle connection gets GOAWAY with NO_ERROR after idle-timeout")
         func idle() throws {
             let stage = try Stage("--idle-timeout", "200ms")
             defer { withExtendedLifetime(stage) {} }
@@ -116,7 +114,7 @@ extension Outside {
             #expect(count(stage, "idle") == 1)
         }
 
-        @Test("A body that does not go on is given up with body-timeout, and the connection lives")
+        @Test("A stalled request body ends its stream, not the connection, after body-timeout")
         func body() throws {
             let stage = try SiteStage("--body-timeout", "200ms", "--wait-timeout", "200ms")
             stage.origin.on("/it", .text("ok"))
@@ -133,7 +131,9 @@ extension Outside {
             #expect(try client.get("/healthz", host: "other").status == 200)
         }
 
-        @Test("GOAWAY comes in two steps, so that no request is lost between them (RFC 9113 §6.8)")
+        @Test(
+            "GOAWAY is sent in two steps, so that no request is lost between them (RFC 9113 §6.8)"
+        )
         func drain() throws {
             let stage = try Stage()
             defer { withExtendedLifetime(stage) {} }
@@ -146,13 +146,13 @@ extension Outside {
             let first = client.next { $0.kind == .goAway }
             #expect(first?.number(at: 0) == 0x7FFF_FFFF && first?.code == 0)
             let ping = try #require(client.next { $0.kind == .ping })
-            // Sent before the first GOAWAY was read.
+            // Sent before the first GOAWAY is read.
             try client.send(
                 .request(3, stage.target("/it")),
                 HTTP2Frame(.ping, flags: HTTP2Frame.acknowledged, payload: ping.payload))
             let second = client.next { $0.kind == .goAway }
             #expect(second?.number(at: 0) == 3 && second?.code == 0)
-            // Too late, and not counted as answered.
+            // Too late, and not covered by the last stream identifier.
             try client.send(.request(5, "/healthz"))
             gate.open()
             var whole: Set<UInt32> = []

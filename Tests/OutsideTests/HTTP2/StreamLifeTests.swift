@@ -3,11 +3,11 @@ import Harness
 import Testing
 
 extension Outside {
-    @Suite("Nothing of one stream is left for the next, and a connection ends when it should")
+    @Suite("Streams share no state, and connections end when they should")
     struct StreamLifeTests {
         private let image = TestImage.generated(.jpeg, byteCount: 60_000, seed: 690)
 
-        @Test("What was to be said of an answer that was given up is not said of another")
+        @Test("The decision of an abandoned response does not appear in another response")
         func abandoned() throws {
             let folder = try TemporaryFolder()
             let token = try folder.write("0123456789abcdef0123\n", to: "token")
@@ -24,7 +24,7 @@ extension Outside {
             #expect(try node.get(path, host: "a.example").matches(image))
             let slow = "/slow"
             origin.on(slow, OriginResponse(image).stalling(at: 30_000, .gate(gate)))
-            // Its client goes away in mid-body, after its head with the decision was sent.
+            // The client disconnects in mid-body, after the head with the decision was sent.
             let first = try HTTP2Client(port: node.port)
             let stream = first.nextStreamID()
             try first.send(
@@ -48,7 +48,7 @@ extension Outside {
             #expect(!head.contains("nuthatch-decision"), "\(head)")
         }
 
-        @Test("A node that stops does not wait for a client that says nothing")
+        @Test("A node that stops does not wait for a silent client")
         func silentClient() throws {
             let stage = try Stage("--drain-timeout", "60s")
             defer { withExtendedLifetime(stage) {} }
@@ -56,12 +56,12 @@ extension Outside {
             #expect(try client.get("/healthz").status == 200)
             stage.node.terminate()
             #expect(client.waitForGoAway() == 0)
-            // It answers no PING.
+            // The client does not reply to PING.
             #expect(client.waitForEnd() == .truncated)
             #expect(stage.node.waitForExit(seconds: 30) == 0)
         }
 
-        @Test("HEAD of what is refused has no body")
+        @Test("A refused HEAD request has no body")
         func refusedHead() throws {
             let stage = try Stage()
             defer { withExtendedLifetime(stage) {} }

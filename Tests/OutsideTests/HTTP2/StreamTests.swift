@@ -3,11 +3,11 @@ import Harness
 import Testing
 
 extension Outside {
-    @Suite("Streams of HTTP/2 know nothing of each other")
+    @Suite("HTTP/2 streams are isolated from each other")
     struct StreamTests {
         private let token = "a-token-of-operators"
 
-        @Test("What an answer that broke off has left is not in the next one")
+        @Test("Remains of an aborted response do not appear in the next one")
         func leftovers() throws {
             let folder = try TemporaryFolder()
             let file = try folder.write(token, to: "token")
@@ -40,7 +40,7 @@ extension Outside {
             }
         }
 
-        @Test("A body that nobody asked for is read to its end, and the answer comes after it")
+        @Test("An unwanted request body is read to its end, and the response follows it")
         func unwanted() throws {
             let stage = try Stage("--request-body-limit", "64KiB", "--body-timeout", "1s")
             defer { withExtendedLifetime(stage) {} }
@@ -57,7 +57,7 @@ extension Outside {
 
             let stream = try begin()
             for _ in 0..<5 { try client.send(HTTP2Frame(.data, stream: stream, payload: piece)) }
-            // The answer to PING comes when all before it was read.
+            // The reply to PING arrives when everything before it was read.
             try client.send(.ping())
             var isEarly = false
             let isRead = client.next { frame in

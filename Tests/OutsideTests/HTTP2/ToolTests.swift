@@ -3,8 +3,8 @@ import Harness
 import Testing
 
 extension Outside {
-    /// Clients of HTTP/2 beside curl.
-    @Suite("Other people's clients of HTTP/2")
+    /// HTTP/2 clients other than curl.
+    @Suite("Third-party HTTP/2 clients")
     struct HTTP2ToolTests {
         private let image = TestImage.generated(.jpeg, byteCount: 300_000, seed: 680)
 
@@ -12,7 +12,7 @@ extension Outside {
             (try? Program.find(program)) != nil
         }
 
-        /// A stage whose node answers by the address, which the certificate has too.
+        /// Starts a stage whose node is reachable by its address, which the certificate includes.
         private func stage() throws -> (SecureStage, target: String) {
             let stage = try SecureStage()
             let path = stage.origin.serve(image, fields: [lasting], etag: "\"v1\"")
@@ -61,12 +61,12 @@ extension Outside {
             #expect(result.status == 0 && result.output == Data("taken".utf8), "\(result.errors)")
             let body = stage.origin.body(of: try #require(stage.origin.requests("/it").first))
             #expect(body.isComplete && body.isAsExpected && body.byteCount == image.byteCount)
-            // Nobody has said that the site's origin may have them.
+            // Trailers are not forwarded to the site's origin.
             #expect(body.trailers["x-sum"] == nil, "\(body.trailers)")
         }
 
         @Test(
-            "h2load asks a hundred thousand times, and nothing is left behind",
+            "h2load sends a hundred thousand requests, and no resource leaks",
             .enabled(if: has("h2load")))
         func load() throws {
             let stage = try SecureStage()
@@ -88,7 +88,7 @@ extension Outside {
                     #expect(said.contains("status codes: \(count) 2xx"), "\(said)")
                 }
             }
-            // What is made once and kept is made by then.
+            // After this, everything that is created once and kept exists.
             try run(2_000)
             stage.waitForFigure("nuthatch_connections_open", 0)
             let (descriptors, bytes) = (stage.node.descriptorCount, stage.node.residentBytes)
@@ -101,11 +101,11 @@ extension Outside {
             #expect(more < 16 << 20, "\(more) bytes more")
         }
 
-        /// A Python that has httpx with HTTP/2; nil where it cannot be had.
+        /// A Python with httpx and HTTP/2; `nil` if it cannot be installed.
         private static let python = PythonTool.having(
             "httpx[http2]==0.28.1", in: "httpx", modules: ["httpx", "h2"])
 
-        @Test("Python's httpx: a hundred images at once, a range, a condition, a stream of a body")
+        @Test("Python's httpx: a hundred concurrent images, a range, a condition, a streamed body")
         func httpx() throws {
             guard let python = Self.python else {
                 return print("httpx cannot be installed; it is not tested")

@@ -2,11 +2,11 @@ import Harness
 import Testing
 
 extension Outside {
-    @Suite("Fetches that nobody waits for, or that bring what cannot be")
+    @Suite("Fetches without clients, or with impossible lengths")
     struct AbandonedTests {
         private let image = TestImage.generated(.jpeg, byteCount: 2_000, seed: 300)
 
-        /// Asks for a path and leaves as soon as the origin was asked and is held at `gate`.
+        /// Requests a path and disconnects once the origin has the request and is held at `gate`.
         private func leave(_ stage: Stage, _ path: String, at gate: Gate) throws {
             let client = try stage.node.connect()
             try client.socket.send(HTTPConnection.request(stage.target(path)))
@@ -17,7 +17,7 @@ extension Outside {
         }
 
         @Test(
-            "An answer that is not kept may come whole after its only client has left",
+            "An uncacheable response may arrive complete after its only client has left",
             arguments: [OriginResponse.Framing.length, .chunked(bytesMax: 500), .close])
         func notKept(_ framing: OriginResponse.Framing) throws {
             let stage = try Stage()
@@ -34,7 +34,7 @@ extension Outside {
             #expect(try stage.node.get("/healthz").status == 200)
         }
 
-        @Test("A body of unknown length that nobody reads may outgrow the memory")
+        @Test("An unread body of unknown length may exceed the memory")
         func outgrows() throws {
             let stage = try Stage("--memory-limit", "16MiB", "--object-limit", "16MiB")
             defer { withExtendedLifetime(stage) {} }
@@ -52,7 +52,7 @@ extension Outside {
         }
 
         @Test(
-            "A length that no memory has room for hurts nobody",
+            "A length beyond all memory does no harm",
             arguments: ["9223372036854775808", "18446744073709551615", "9223372036854775807"])
         func absurdLength(_ length: String) throws {
             let stage = try Stage.shared()

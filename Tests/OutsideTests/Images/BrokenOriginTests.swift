@@ -2,17 +2,17 @@ import Harness
 import Testing
 
 extension Outside {
-    @Suite("What an origin breaks off is never whole and never stored")
+    @Suite("A response truncated by the origin is never complete and never stored")
     struct BrokenOriginTests {
-        /// One way to break an answer off.
+        /// A way to truncate a response.
         struct Damage: CustomTestStringConvertible, Sendable {
             let name: String
-            let answer: @Sendable (TestImage) -> OriginResponse
+            let response: @Sendable (TestImage) -> OriginResponse
             var testDescription: String { name }
 
             init(_ name: String, _ response: @escaping @Sendable (TestImage) -> OriginResponse) {
                 self.name = name
-                self.answer = response
+                self.response = response
             }
         }
 
@@ -51,13 +51,13 @@ extension Outside {
             OriginResponse(image, framing: .chunked(bytesMax: 8_000), fields: [lasting])
         }
 
-        @Test("Fifty clients of a broken answer see that it is broken", arguments: damages)
+        @Test("Fifty clients of a truncated response detect the truncation", arguments: damages)
         func broken(_ damage: Damage) throws {
             let stage = try Stage.shared()
             defer { withExtendedLifetime(stage) {} }
             let image = TestImage.generated(.jpeg, byteCount: 300_000, seed: 40)
             let gate = Gate()
-            stage.origin.on("/it", damage.answer(image).delayingHead(.gate(gate)))
+            stage.origin.on("/it", damage.response(image).delayingHead(.gate(gate)))
             let swarm = ClientSwarm(
                 port: stage.node.port, count: 50, .init(stage.target("/it"), expecting: image))
             #expect(gate.waitForArrivals() && swarm.waitForConnections())
@@ -74,7 +74,7 @@ extension Outside {
             #expect(try stage.get("/it").isHit)
         }
 
-        @Test("A client that has part of the body is cut off when the origin fails")
+        @Test("A client that has part of the body is disconnected when the origin fails")
         func cutInMidBody() throws {
             let stage = try Stage.shared()
             defer { withExtendedLifetime(stage) {} }
@@ -93,7 +93,7 @@ extension Outside {
         }
 
         @Test(
-            "An image ended by close without its end is not stored",
+            "An image closed by the connection before its end is not stored",
             arguments: [TestImage.Kind.jpeg, .png])
         func closedEarly(_ kind: TestImage.Kind) throws {
             let stage = try Stage.shared()
@@ -110,7 +110,7 @@ extension Outside {
         }
 
         @Test(
-            "An image ended by close without its end does not look whole though it is not kept",
+            "An uncacheable image closed before its end does not look complete",
             arguments: [TestImage.Kind.jpeg, .png, .gif])
         func closedEarlyNotKept(_ kind: TestImage.Kind) throws {
             let stage = try Stage.shared()
@@ -126,7 +126,7 @@ extension Outside {
             }
         }
 
-        @Test("What comes behind the length of a body costs the connection, not the answer")
+        @Test("Bytes after the declared length cost the connection, not the response")
         func overLong() throws {
             let stage = try Stage.shared()
             defer { withExtendedLifetime(stage) {} }
@@ -140,7 +140,7 @@ extension Outside {
             #expect(stage.fetches("/it") == 1)
         }
 
-        @Test("A kept origin connection that closes between requests costs nobody an answer")
+        @Test("A pooled origin connection closed between requests fails no request")
         func staleConnection() throws {
             let stage = try Stage(origin: try ScriptedOrigin(requestsPerConnection: 1))
             defer { withExtendedLifetime(stage) {} }
@@ -151,7 +151,7 @@ extension Outside {
             }
         }
 
-        @Test("An origin that is down is a problem, and asked again next time")
+        @Test("An origin that is down gives a problem, and is tried again for the next request")
         func down() throws {
             let port = try ReservedPort.forProcess()
             let node = try NodeProcess()
@@ -160,7 +160,7 @@ extension Outside {
             expectProblem(try node.get(target), 500...504)
         }
 
-        @Test("An origin that is too slow is a problem")
+        @Test("An origin that is too slow gives a problem")
         func slow() throws {
             let stage = try Stage("--origin-first-byte-timeout", "200ms")
             defer { withExtendedLifetime(stage) {} }
@@ -171,7 +171,7 @@ extension Outside {
             expectProblem(try stage.get("/it"), 504)
         }
 
-        @Test("An origin that stalls in mid-body for too long is given up")
+        @Test("An origin that stalls too long in mid-body is abandoned")
         func stalls() throws {
             let stage = try Stage("--origin-idle-timeout", "200ms")
             defer { withExtendedLifetime(stage) {} }

@@ -2,9 +2,9 @@ import Harness
 import Testing
 
 extension Outside {
-    @Suite("Images come through unchanged")
+    @Suite("Images are delivered unchanged")
     struct BytesTests {
-        @Test("Every image is the same from the origin and from memory, by one fetch")
+        @Test("Every image is identical from the origin and from memory, by one fetch")
         func everyImage() throws {
             let stage = try Stage.shared()
             defer { withExtendedLifetime(stage) {} }
@@ -25,7 +25,7 @@ extension Outside {
             #expect(stage.origin.malformedHeads.isEmpty)
         }
 
-        @Test("A chunked, and a close-delimited body come through unchanged and are stored")
+        @Test("A chunked and a close-delimited body are delivered unchanged and stored")
         func framings() throws {
             let stage = try Stage.shared()
             defer { withExtendedLifetime(stage) {} }
@@ -44,7 +44,7 @@ extension Outside {
             }
         }
 
-        @Test("HEAD of a stored image has the fields of GET and no body, and asks nobody")
+        @Test("HEAD of a stored image has the fields of GET, no body, and causes no origin request")
         func headOfStored() throws {
             let stage = try Stage.shared()
             defer { withExtendedLifetime(stage) {} }
@@ -65,7 +65,7 @@ extension Outside {
             #expect(stage.fetches(path) == 1)
         }
 
-        @Test("After the answer to HEAD the connection goes on in step")
+        @Test("After the response to HEAD the connection stays in sync")
         func headKeepsStep() throws {
             let stage = try Stage.shared()
             defer { withExtendedLifetime(stage) {} }
@@ -79,7 +79,7 @@ extension Outside {
             #expect(try connection.get(stage.target(path)).matches(image))
         }
 
-        @Test("Types are not to be guessed, and SVG may run nothing")
+        @Test("Types must not be sniffed, and SVG cannot run scripts")
         func safetyFields() throws {
             let stage = try Stage.shared()
             defer { withExtendedLifetime(stage) {} }
@@ -92,7 +92,7 @@ extension Outside {
             }
         }
 
-        @Test("Spellings of one URL are one image, and another query is another")
+        @Test("Equivalent spellings of one URL are one image, and another query is another")
         func spellings() throws {
             let stage = try Stage.shared()
             defer { withExtendedLifetime(stage) {} }
@@ -114,7 +114,7 @@ extension Outside {
             #expect(stage.origin.log.count == 2)
         }
 
-        @Test("The origin is sent nothing of the client's but what it may know")
+        @Test("The origin receives only permitted fields of the client's request")
         func originRequest() throws {
             let stage = try Stage.shared()
             defer { withExtendedLifetime(stage) {} }

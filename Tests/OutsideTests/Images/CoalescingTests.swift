@@ -2,7 +2,7 @@ import Harness
 import Testing
 
 extension Outside {
-    @Suite("A thousand clients of one cold image make one fetch")
+    @Suite("A thousand clients of one cold image cause one fetch")
     struct CoalescingTests {
         private static let clients = 1_000
 
@@ -25,14 +25,14 @@ extension Outside {
         }
 
         @Test(
-            "All get the whole of it", arguments: [300_000, 1_500_000],
+            "All clients get the complete image", arguments: [300_000, 1_500_000],
             [OriginResponse.Framing.length, .chunked(bytesMax: 50_000)])
         func all(byteCount: Int, framing: OriginResponse.Framing) throws {
             let image = TestImage.generated(.jpeg, byteCount: byteCount, seed: 30)
             try everybodyGets(image, OriginResponse(image, framing: framing, fields: [lasting]))
         }
 
-        @Test("All get the whole of it from an origin that is slow to begin and stalls")
+        @Test("All clients get the complete image from an origin that is slow to start and stalls")
         func slowOrigin() throws {
             let image = TestImage.generated(.png, byteCount: 300_000, seed: 31)
             let response = OriginResponse(image, fields: [lasting])
@@ -40,7 +40,9 @@ extension Outside {
             try everybodyGets(image, response)
         }
 
-        @Test("All who wait at the head and all who come in mid-body get the whole of it")
+        @Test(
+            "Clients that wait for the head and those that join in mid-body get the complete image"
+        )
         func heldByGates() throws {
             let stage = try Stage.shared()
             defer { withExtendedLifetime(stage) {} }
@@ -64,7 +66,7 @@ extension Outside {
             #expect(stage.fetches("/it") == 1)
         }
 
-        @Test("When the client that began leaves, the others get the whole of it all the same")
+        @Test("When the client that started the fetch leaves, the others get the complete image")
         func firstLeaves() throws {
             let stage = try Stage.shared()
             defer { withExtendedLifetime(stage) {} }

@@ -2,7 +2,7 @@ import Harness
 import Testing
 
 extension Outside {
-    @Suite("No browser runs what the node serves")
+    @Suite("Browsers do not execute served content")
     struct ContentTypeTests {
         private static let policy = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
 
@@ -15,7 +15,7 @@ extension Outside {
             TestImage(name: name, contentType: type, bytes: Array(text.utf8))
         }
 
-        /// What the origin says against it.
+        /// Response fields of the origin that contradict the safety fields.
         private static let contrary = [
             "Content-Security-Policy: script-src 'unsafe-inline' *",
             "X-Content-Type-Options: sniff", "Content-Disposition: inline; filename=a.txt",
@@ -39,7 +39,7 @@ extension Outside {
                 "\(image) \(response)", sourceLocation: location)
         }
 
-        @Test("From the origin, memory and disk, whole, in part and confirmed: it is guarded")
+        @Test("Safety fields are set from origin, memory and disk: complete, in part, not modified")
         func guards() throws {
             let stage = try DiskStage(
                 "--disk-limit", "64MiB", "--allow-type", "application/json", "--allow-type",
@@ -71,7 +71,7 @@ extension Outside {
             }
         }
 
-        @Test("A part, and a confirmation, of what is not stored yet is guarded")
+        @Test("Safety fields are set on a range and a 304 of an image that is not stored yet")
         func coldGuards() throws {
             let stage = try Stage("--allow-type", "text/html")
             defer { withExtendedLifetime(stage) {} }
@@ -90,7 +90,7 @@ extension Outside {
             }
         }
 
-        @Test("A 304 of the origin does not lift it")
+        @Test("A 304 of the origin does not remove the safety fields")
         func freshened() throws {
             let stage = try Stage("--allow-type", "text/html")
             defer { withExtendedLifetime(stage) {} }
@@ -106,7 +106,7 @@ extension Outside {
             }
         }
 
-        @Test("A type is served if the operator adds it, in any case and with parameters")
+        @Test("An added type is served, in any case and with parameters")
         func allowed() throws {
             let stage = try Stage("--allow-type", "application/json")
             defer { withExtendedLifetime(stage) {} }
@@ -123,7 +123,7 @@ extension Outside {
             }
         }
 
-        @Test("Images of pixels are shown as their origins have it, and not guessed at")
+        @Test("Raster images have the origin's type and are not sniffed")
         func pixels() throws {
             let stage = try Stage.shared()
             defer { withExtendedLifetime(stage) {} }

@@ -2,14 +2,16 @@ import Harness
 import Testing
 
 extension Outside {
-    @Suite("Images while their origin fails, or has none")
+    @Suite("Images whose origin fails or no longer has them")
     struct FailingOriginTests {
         private let image = TestImage.generated(.jpeg, byteCount: 12_000, seed: 911)
-        /// Stored, and to be asked about each time.
+        /// Fields of a response that is stored and revalidated on every request.
         private let stale = ["Cache-Control: max-age=0", "ETag: \"1\""]
         private let failing = OriginResponse(nil, status: "503 Service Unavailable")
 
-        @Test("What is stored stands in for it, and says so", arguments: [false, true])
+        @Test(
+            "A stale image is served while the origin fails, and reports it",
+            arguments: [false, true])
         func standsIn(isGone: Bool) throws {
             let stage = try Stage()
             stage.origin.on("/it", OriginResponse(image, fields: stale))
@@ -27,7 +29,7 @@ extension Outside {
             #expect(try stage.get("/it").isHit)
         }
 
-        @Test("It does not where its origin forbids it, where it is purged, or without grace")
+        @Test("No stale image is served if forbidden, purged, or without stale-if-error")
         func standsNotIn() throws {
             let stage = try SettingsStage(opened + "images:\n  grace: 0s\n")
             stage.origin.on("/it", OriginResponse(image, fields: stale))
@@ -50,7 +52,7 @@ extension Outside {
         }
 
         @Test(
-            "That there is none is remembered for a while",
+            "A missing image is remembered for a while",
             arguments: ["404 Not Found", "410 Gone"])
         func missing(status: String) throws {
             let stage = try Stage()
@@ -74,7 +76,7 @@ extension Outside {
             #expect(stage.fetches("/it") == 2)
         }
 
-        @Test("That there is none for one client says nothing of what there is for another")
+        @Test("A missing image for one Accept says nothing about another")
         func variants() throws {
             let stage = try Stage()
             let none = OriginResponse(
@@ -98,7 +100,7 @@ extension Outside {
             #expect(stage.fetches("/it") == 3)
         }
 
-        @Test("What its origin has refused stands in for nothing, but that it is busy says nothing")
+        @Test("A refusal by the origin invalidates stale copies, but an overload response does not")
         func refused() throws {
             let stage = try Stage()
             for (path, status, stands) in [
@@ -122,7 +124,7 @@ extension Outside {
             expectProblem(try stage.get("/text"), 502)
         }
 
-        @Test("Other failures are not, nor what its origin does not want to be stored")
+        @Test("Other failures, and responses with no-store, are not remembered")
         func forgotten() throws {
             let stage = try Stage()
             let responses: [(status: String, fields: [String])] = [
@@ -138,7 +140,7 @@ extension Outside {
             }
         }
 
-        @Test("Who waits for it is given it, and the file says for how long")
+        @Test("Waiting clients get the negative response, and the configuration sets its lifetime")
         func settings() throws {
             let stage = try SettingsStage(opened + "images: {negative-ttl: {403: 1h}}\n")
             stage.origin.on("/no", OriginResponse(nil, status: "403 Forbidden"))
@@ -161,7 +163,7 @@ extension Outside {
             }
         }
 
-        @Test("Once that is no longer remembered, the origin is asked as if for the first time")
+        @Test("After the negative response expires, the origin gets an unconditional request")
         func expired() throws {
             let stage = try SettingsStage(opened + "images: {negative-ttl: {404: 1s}}\n")
             stage.origin.on("/it", OriginResponse(nil, status: "404 Not Found"))
@@ -177,7 +179,7 @@ extension Outside {
             #expect(stage.origin.requests("/it").allSatisfy { !$0.isConditional })
         }
 
-        @Test("What may be stale while it is asked about is given at once, and asked about once")
+        @Test("Within stale-while-revalidate a stale image is served at once and revalidated once")
         func whileRevalidate() throws {
             let stage = try Stage()
             let gate = Gate()
@@ -197,7 +199,7 @@ extension Outside {
             #expect(stage.fetches("/it") == 2)
         }
 
-        @Test("Every error says what was asked of the origin")
+        @Test("Cache-Status of every error describes the origin request")
         func status() throws {
             let stage = try Stage()
             stage.origin.on("/it", failing)

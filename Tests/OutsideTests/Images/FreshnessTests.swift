@@ -25,7 +25,7 @@ extension Outside {
             #expect(log.last?.fields["If-None-Match"] == "\"v1\"")
         }
 
-        @Test("An image with a date alone is revalidated by it")
+        @Test("An image with only Last-Modified is revalidated by date")
         func byDate() throws {
             let stage = try Stage.shared()
             defer { withExtendedLifetime(stage) {} }
@@ -36,7 +36,7 @@ extension Outside {
             #expect(stage.origin.requests(path).last?.fields["If-Modified-Since"] == past)
         }
 
-        @Test("304 refreshes what is stored: its lifetime and its fields")
+        @Test("A 304 refreshes the lifetime and fields of the stored response")
         func refreshed() throws {
             let stage = try Stage.shared()
             defer { withExtendedLifetime(stage) {} }
@@ -74,7 +74,7 @@ extension Outside {
             #expect(stage.fetches(path) == 2)
         }
 
-        @Test("Many clients of one stale image make one revalidation")
+        @Test("Many clients of one stale image cause one revalidation")
         func coalescedRevalidation() throws {
             let stage = try Stage.shared()
             defer { withExtendedLifetime(stage) {} }
@@ -97,7 +97,7 @@ extension Outside {
             #expect(stage.fetches("/it") == 2)
         }
 
-        @Test("Without a word of the origin the default lifetime holds, and then ends")
+        @Test("Without explicit freshness the default lifetime holds, and then ends")
         func defaultLifetime() throws {
             let stage = try Stage("--default-ttl", "2s")
             defer { withExtendedLifetime(stage) {} }
@@ -108,7 +108,7 @@ extension Outside {
             #expect(stage.origin.requests(path).last?.fields["If-None-Match"] == "\"v1\"")
         }
 
-        @Test("The origin's lifetime ends by itself")
+        @Test("The lifetime set by the origin ends on time")
         func lifetimeEnds() throws {
             let stage = try Stage.shared()
             defer { withExtendedLifetime(stage) {} }
@@ -119,7 +119,7 @@ extension Outside {
             expectSoon(20) { (try? stage.get(path).isHit) == false }
         }
 
-        @Test("Expires is honoured, and Cache-Control beats it")
+        @Test("Expires is honoured, and Cache-Control takes precedence")
         func expires() throws {
             let stage = try Stage.shared()
             defer { withExtendedLifetime(stage) {} }
@@ -141,7 +141,7 @@ extension Outside {
             }
         }
 
-        @Test("An age that the answer already had counts")
+        @Test("The Age of the received response counts")
         func ageCounts() throws {
             let stage = try Stage.shared()
             defer { withExtendedLifetime(stage) {} }

@@ -2,7 +2,7 @@ import Harness
 import Testing
 
 extension Outside {
-    @Suite("Nothing of an answer is given before its first bytes say what it is")
+    @Suite("No byte of a response is sent before its first bytes identify it")
     struct HeldResponseTests {
         private let image = TestImage.generated(.jpeg, byteCount: 50_000, seed: 330)
 
@@ -15,7 +15,7 @@ extension Outside {
         }
 
         @Test(
-            "An origin that stalls in the first bytes keeps its clients waiting until it goes on",
+            "An origin that stalls in the first bytes keeps clients waiting until it continues",
             arguments: [OriginResponse.Framing.length, .chunked(bytesMax: 3), .close])
         func stalls(_ framing: OriginResponse.Framing) throws {
             let stage = try Stage()
@@ -32,7 +32,7 @@ extension Outside {
             expectNobodyWaits(stage.node)
         }
 
-        @Test("An origin that stays so long in the first bytes is given up with a problem")
+        @Test("An origin that stalls too long in the first bytes gives a problem")
         func stallsTooLong() throws {
             let stage = try Stage("--origin-idle-timeout", "200ms")
             defer { withExtendedLifetime(stage) {} }
@@ -44,7 +44,7 @@ extension Outside {
         }
 
         @Test(
-            "An origin that breaks off in the first bytes is a problem, and not a broken answer",
+            "An origin that disconnects in the first bytes gives a problem, not a partial body",
             arguments: [OriginResponse.Disconnect.close, .reset])
         func breaksOff(_ how: OriginResponse.Disconnect) throws {
             let stage = try Stage()
@@ -55,7 +55,7 @@ extension Outside {
         }
 
         @Test(
-            "A body that ends before its kind shows is not kept; one that ends before its size is",
+            "A body that ends before its type is known is not stored; one without a size is",
             arguments: [OriginResponse.Framing.length, .chunked(bytesMax: 7)])
         func ends(_ framing: OriginResponse.Framing) throws {
             let stage = try Stage()
@@ -84,7 +84,7 @@ extension Outside {
             #expect(stage.node.output.contains("image not kept"))
         }
 
-        @Test("When its only client leaves in the first bytes, an image is fetched and kept")
+        @Test("When its only client leaves in the first bytes, an image is fetched and stored")
         func clientLeaves() throws {
             let stage = try Stage()
             defer { withExtendedLifetime(stage) {} }
@@ -99,7 +99,7 @@ extension Outside {
             #expect(stage.fetches("/it") == 1)
         }
 
-        @Test("Who asks for a part, or in HTTP/1.0, while it is held, gets what was asked for")
+        @Test("A range or HTTP/1.0 request during the wait gets the right response")
         func others() throws {
             let stage = try Stage()
             defer { withExtendedLifetime(stage) {} }
@@ -125,7 +125,7 @@ extension Outside {
             #expect(stage.fetches("/it") == 1)
         }
 
-        @Test("A header behind a large colour profile is found, whether the image is kept or not")
+        @Test("A header after a large colour profile is found, whether the image is stored or not")
         func largeProfile() throws {
             let stage = try Stage("--object-limit", "1500KiB")
             defer { withExtendedLifetime(stage) {} }
@@ -143,7 +143,7 @@ extension Outside {
             #expect(stage.node.metric("nuthatch_images_unfit_total{reason=\"unreadable\"}") == 0)
         }
 
-        @Test("A header behind more bytes than are looked at is not waited for")
+        @Test("A header after more bytes than are examined is not waited for")
         func tooLargeProfile() throws {
             let stage = try Stage()
             defer { withExtendedLifetime(stage) {} }
@@ -163,7 +163,7 @@ extension Outside {
             #expect(stage.node.metric(unreadable) == 1)
         }
 
-        @Test("What is held is counted, and without memory for it there is a 503")
+        @Test("Held bytes are counted, and without memory for them the response is 503")
         func memory() throws {
             let stage = try Stage("--memory-limit", "16MiB")
             defer { withExtendedLifetime(stage) {} }

@@ -3,12 +3,12 @@ import Harness
 import Testing
 
 extension Outside {
-    @Suite("Images have settings as a site has, and origins of their own ones")
+    @Suite("Images have settings like a site, and per-origin settings")
     struct ImageSettingsTests {
         private let lastingControl = String(lasting.dropFirst("Cache-Control: ".count))
         private let image = TestImage.generated(.png, byteCount: 9_000, seed: 471)
 
-        @Test("What the operator sets goes to the image's origin, and to none it redirects to")
+        @Test("Configured request fields are sent to the image's origin, and to no redirect target")
         func requestFields() throws {
             let stage = try SettingsStage(opened)
             try stage.change(
@@ -35,7 +35,7 @@ extension Outside {
             #expect(fields["Accept"]?.contains("image/webp") == true)
         }
 
-        @Test("A value that stands in a file is sent from the start, and a removed name is not")
+        @Test("A field value from a file is sent from the start, and a removed field is not")
         func fieldFiles() throws {
             let origin = try ScriptedOrigin()
             origin.on("/it", OriginResponse(image, fields: [lasting]))
@@ -53,8 +53,8 @@ extension Outside {
         }
 
         @Test(
-            "What clients are told is the operator's, also after a 304, and counts for nobody else")
-        func answerFields() throws {
+            "Configured response fields apply to clients only, also after a 304")
+        func responseFields() throws {
             let stage = try SettingsStage(
                 opened + "images: {client-ttl: 60s, set-response-fields: {X-From: us}, "
                     + "remove-response-fields: [Content-Language]}\n")
@@ -82,7 +82,7 @@ extension Outside {
             #expect(hit.isHit && (Int(hit.cacheStatus["ttl"] ?? "") ?? 0) > 7_000, "\(hit)")
         }
 
-        @Test("An origin's own settings hold for it alone, and change live")
+        @Test("Per-origin settings apply only to that origin, and change live")
         func origins() throws {
             let stage = try SettingsStage(opened)
             let other = try ScriptedOrigin()
@@ -104,7 +104,7 @@ extension Outside {
             #expect(try 10_790...10_800 ~= ttl(other.url("/again")))
         }
 
-        @Test("They have no more of the memory than their share")
+        @Test("Images use no more memory than their share")
         func memoryShare() throws {
             let stage = try SettingsStage(
                 opened + "memory-limit: 64MiB\nimages: {memory-share: 10%}\n")
@@ -118,7 +118,7 @@ extension Outside {
             #expect(used > 3e6 && used < 8e6, "\(used)")
         }
 
-        @Test("They have no more of the disk than their share")
+        @Test("Images use no more disk than their share")
         func diskShare() throws {
             let folder = try TemporaryFolder()
             let stage = try SettingsStage(
@@ -137,7 +137,7 @@ extension Outside {
             #expect(entries > 10 && entries < 40, "\(entries)")
         }
 
-        @Test("A node that is told something else of them fetches for itself, and says so")
+        @Test("A node with different image settings fetches for itself and reports it")
         func differing() throws {
             let stage = try ClusterStage(2, keepsOnDisk: false)
             try stage.write("images: {client-ttl: 5m}\n", to: "other.yaml")
@@ -162,7 +162,7 @@ extension Outside {
             #expect(all.contains { $0.lineCount(containing: "a peer has other settings") > 0 })
         }
 
-        @Test("Nodes that are told to have nothing together fetch for themselves")
+        @Test("Nodes with sharing disabled fetch for themselves")
         func alone() throws {
             let stage = try ClusterStage(3, settings: "images: {cluster: off}\n")
             stage.origin.on("/it", OriginResponse(image, fields: [lasting]))

@@ -2,13 +2,14 @@ import Harness
 import Testing
 
 extension Outside {
-    @Suite("What is said to one Accept is said to no other")
+    @Suite("A response to one Accept is not used for another")
     struct ImageVariantTests {
         private let webp = TestImage.generated(.webp, byteCount: 9_000, seed: 901)
         private let vary = "Vary: Accept"
         private static let accepts = ["Accept: image/webp"]
 
-        /// To who reads WebP an image, to others `refusal`.
+        /// Returns a route that serves an image to clients that accept WebP, and `refusal` to
+        /// others.
         private func route(
             _ refusal: OriginResponse, _ gate: Gate? = nil
         ) -> @Sendable (OriginRequest) -> OriginResponse {
@@ -25,7 +26,7 @@ extension Outside {
         }
 
         @Test(
-            "A refusal ends nobody's wait who asked otherwise",
+            "A refusal does not end the wait of requests with another Accept",
             arguments: ["403 Forbidden", "404 Not Found"])
         func refused(status: String) throws {
             let stage = try Stage()
@@ -46,7 +47,7 @@ extension Outside {
             #expect(other.matches(webp), "\(other)")
         }
 
-        @Test("Nor where another node owns the image")
+        @Test("The same holds where another node owns the image")
         func refusedByOwner() throws {
             let stage = try ClusterStage(3)
             for index in stage.nodes.indices {
@@ -68,7 +69,7 @@ extension Outside {
             }
         }
 
-        @Test("That there was none once hides nothing that is fresh")
+        @Test("An earlier negative response hides no fresh variant")
         func forgotten() throws {
             let stage = try SettingsStage(opened + "images: {negative-ttl: {404: 1s}}\n")
             let coded = ["Accept: image/webp", "Accept-Encoding: gzip"]
@@ -86,7 +87,7 @@ extension Outside {
             #expect(response.matches(webp) && response.isHit, "\(response)")
         }
 
-        @Test("What is on disk is found, and not that there was none for another Accept")
+        @Test("A variant on disk is found, and a negative response for another Accept is not used")
         func onDisk() throws {
             let stage = try DiskStage("--disk-limit", "64MiB")
             stage.origin.on("/it", route(refusal("404 Not Found")))
@@ -100,7 +101,7 @@ extension Outside {
             #expect(stage.fetches("/it") == 2)
         }
 
-        @Test("That there is none is written to no disk, whatever it varies by")
+        @Test("A negative response is never written to disk, whatever it varies by")
         func inMemoryAlone() throws {
             let stage = try DiskStage("--disk-limit", "64MiB")
             for number in 0..<20 {
@@ -110,7 +111,7 @@ extension Outside {
             }
             try stage.settle()
             #expect(try stage.figure("nuthatch_disk_entries") == 0)
-            // One that comes to be is there after a restart.
+            // An image that later exists is there after a restart.
             stage.origin.on("/0", OriginResponse(webp, fields: [lasting, "Vary: Accept-Encoding"]))
             #expect(try stage.node.purge("{\"everything\": true}").isConfirmedByAll)
             #expect(try stage.get("/0", expecting: webp).matches(webp))
@@ -119,7 +120,7 @@ extension Outside {
             #expect(try stage.get("/0", expecting: webp).detail == "disk")
         }
 
-        @Test("A redirect's Vary is told once, however often the image is validated")
+        @Test("A redirect's Vary appears once, however often the image is revalidated")
         func redirected() throws {
             let stage = try Stage()
             defer { withExtendedLifetime(stage) {} }

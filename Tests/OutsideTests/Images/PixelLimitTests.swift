@@ -2,9 +2,9 @@ import Harness
 import Testing
 
 extension Outside {
-    @Suite("Images of more pixels than are allowed")
+    @Suite("Images above the pixel limit")
     struct PixelLimitTests {
-        /// 2³¹ pixels in 5 MB, which nobody has to send to the end.
+        /// 2³¹ pixels in 5 MB, of which only the start is needed.
         private static let bomb = TestImage.png(
             width: 65_536, height: 32_768, byteCount: 5_000_000)
 
@@ -19,7 +19,7 @@ extension Outside {
                 sourceLocation: location)
         }
 
-        /// Nothing of a fetch is left once its readers are served.
+        /// Expects that a fetch leaves no resources once its clients are served.
         private func expectNothingLeft(
             _ node: NodeProcess, at location: SourceLocation = #_sourceLocation
         ) {
@@ -31,7 +31,7 @@ extension Outside {
         }
 
         @Test(
-            "One is refused before it has come, is not stored, and leaves nothing behind",
+            "It is refused before it has fully arrived, is not stored, and leaks no resource",
             arguments: [OriginResponse.Framing.length, .chunked(bytesMax: 16), .close])
         func refused(_ framing: OriginResponse.Framing) throws {
             let stage = try Stage()
@@ -48,13 +48,13 @@ extension Outside {
             #expect(stage.origin.waitForConnections(atMost: 0), "the fetch is broken off")
             expectNothingLeft(stage.node)
             #expect(stage.node.metric("nuthatch_images_unfit_total{reason=\"too_large\"}") == 2)
-            // Lines are written behind the answers.
+            // Lines are written after the responses.
             expectSoon(30, "\(stage.node.output)") {
                 stage.node.lineCount(containing: "origin answer refused", "/it") == 2
             }
         }
 
-        @Test("What little there is to come of one is read, and its connection used again")
+        @Test("A short remaining body is read, and its connection is reused")
         func small() throws {
             let stage = try Stage("--loops", "1")
             defer { withExtendedLifetime(stage) {} }
@@ -71,7 +71,7 @@ extension Outside {
             expectNothingLeft(stage.node)
         }
 
-        @Test("Whatever is asked of one, and however, the answer is the same")
+        @Test("Every kind of request gets the same refusal")
         func requests() throws {
             let stage = try Stage()
             defer { withExtendedLifetime(stage) {} }
@@ -87,7 +87,7 @@ extension Outside {
             expectNothingLeft(stage.node)
         }
 
-        @Test("Everybody who waits for one is told")
+        @Test("Every waiting client gets the refusal")
         func waiting() throws {
             let stage = try Stage()
             defer { withExtendedLifetime(stage) {} }
@@ -103,7 +103,7 @@ extension Outside {
             expectNothingLeft(stage.node)
         }
 
-        @Test("It is the bytes that say how many pixels there are, and not the type")
+        @Test("The image's bytes decide the pixel count, not its declared type")
         func mislabelled() throws {
             let stage = try Stage("--allow-type", "application/octet-stream")
             defer { withExtendedLifetime(stage) {} }
@@ -116,7 +116,7 @@ extension Outside {
             expectNothingLeft(stage.node)
         }
 
-        @Test("A limit is met by what has as many pixels, and 0 is none")
+        @Test("An image with exactly as many pixels as the limit passes, and 0 means no limit")
         func limit() throws {
             let image = TestImage.png(width: 300, height: 200)
             for (limit, status) in [("60000", 200), ("59999", 502), ("1", 502), ("0", 200)] {
@@ -134,7 +134,7 @@ extension Outside {
             #expect(try stage.get(path).matches(Self.bomb))
         }
 
-        @Test("A coded image, whose pixels nobody can count, is refused and not kept")
+        @Test("An image with a content coding, whose pixels cannot be counted, is refused")
         func coded() throws {
             let stage = try Stage()
             defer { withExtendedLifetime(stage) {} }
@@ -150,7 +150,7 @@ extension Outside {
             expectNothingLeft(stage.node)
         }
 
-        @Test("identity is no coding, and SVG may be coded")
+        @Test("identity is no coding, and SVG may have one")
         func uncoded() throws {
             let stage = try Stage.shared()
             defer { withExtendedLifetime(stage) {} }
@@ -166,7 +166,7 @@ extension Outside {
             #expect(drawing.status == 200 && drawing.text == "coded", "\(drawing)")
         }
 
-        @Test("A setting lets coded images pass unseen")
+        @Test("A setting lets images with a content coding pass unchecked")
         func codedByChoice() throws {
             let stage = try Stage("--coded-images", "on")
             defer { withExtendedLifetime(stage) {} }
@@ -175,7 +175,7 @@ extension Outside {
             #expect(try stage.get(path).isHit)
         }
 
-        @Test("What takes the place of a stored image is refused, and the old one is gone")
+        @Test("A replacement above the limit is refused, and the stored image is dropped")
         func replaced() throws {
             let stage = try Stage()
             defer { withExtendedLifetime(stage) {} }
@@ -187,7 +187,7 @@ extension Outside {
             expectNothingLeft(stage.node)
         }
 
-        @Test("A lower limit is for what is fetched from then on")
+        @Test("A lower limit applies to later fetches")
         func lowered() throws {
             let stage = try DiskStage("--disk-limit", "64MiB")
             let image = TestImage.png(width: 300, height: 200)

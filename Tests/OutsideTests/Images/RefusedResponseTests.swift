@@ -2,7 +2,7 @@ import Harness
 import Testing
 
 extension Outside {
-    @Suite("Answers that are no image to be kept")
+    @Suite("Responses that are not stored as images")
     struct RefusedResponseTests {
         @Test(
             "A body above the object limit is passed through and not stored",
@@ -33,7 +33,7 @@ extension Outside {
         }
 
         @Test(
-            "An error of the origin is a problem and is not stored",
+            "An error of the origin gives a problem and is not stored",
             arguments: [
                 "403 Forbidden", "500 Internal Server Error", "503 Service Unavailable",
             ])
@@ -48,7 +48,7 @@ extension Outside {
         }
 
         @Test(
-            "What is no image is a problem and is not stored",
+            "A response that is no image gives a problem and is not stored",
             arguments: ["text/html", "application/json", "application/octet-stream"])
         func notAnImage(_ contentType: String) throws {
             let stage = try Stage.shared()
@@ -60,7 +60,7 @@ extension Outside {
             #expect(stage.fetches("/it") == 2)
         }
 
-        @Test("A body that is not what it claims is not stored")
+        @Test("A body that does not match its type is not stored")
         func wrongMagic() throws {
             let stage = try Stage.shared()
             defer { withExtendedLifetime(stage) {} }
@@ -72,7 +72,7 @@ extension Outside {
         }
 
         @Test(
-            "A body that is not what it claims ends for clients that wait for the whole of it",
+            "A body that does not match its type is cut off for clients that need all of it",
             arguments: ["chunked ranged", "chunked 1.0", "length ranges", "close ranged"])
         func wrongMagicWaitedFor(_ kind: String) throws {
             let stage = try Stage()
@@ -110,7 +110,7 @@ extension Outside {
         }
 
         @Test(
-            "What the origin keeps for itself is delivered and not stored",
+            "A response with private or no-store is delivered and not stored",
             arguments: ["no-store", "private", "max-age=60, private", "no-store, max-age=60"])
         func notShared(_ control: String) throws {
             let stage = try Stage.shared()

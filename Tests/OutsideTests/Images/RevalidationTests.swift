@@ -3,12 +3,12 @@ import Harness
 import Testing
 
 extension Outside {
-    @Suite("A 304 goes to those whom it concerns")
+    @Suite("A 304 applies only to the requests it concerns")
     struct RevalidationTests {
         private let avif = TestImage.generated(.avif, byteCount: 9_000, seed: 310)
         private let jpeg = TestImage.generated(.jpeg, byteCount: 8_000, seed: 311)
 
-        @Test("Another variant's revalidation keeps nobody waiting")
+        @Test("Another variant's revalidation does not delay a request")
         func variants() throws {
             let stage = try Stage()
             defer { withExtendedLifetime(stage) {} }
@@ -33,14 +33,14 @@ extension Outside {
             let second = try stage.node.connect()
             try second.socket.send(
                 HTTPConnection.request(stage.target("/it"), fields: ["Accept: image/png"]))
-            // It is known by what they differ: it need not wait.
+            // Its variant is known from its fields, so it need not wait.
             let other = second.readResponse()
             #expect(other.matches(jpeg), "\(other)")
             gate.open()
             #expect(first.readResponse().matches(avif))
         }
 
-        @Test("What a 304 says is private goes to nobody but who asked")
+        @Test("A response made private by a 304 goes only to the requester")
         func nowPrivate() throws {
             let stage = try Stage()
             defer { withExtendedLifetime(stage) {} }
@@ -59,11 +59,12 @@ extension Outside {
             expectSoon(20) { stage.node.metric("nuthatch_waiters") == 3 }
             gate.open()
             #expect(clients.responses().allSatisfy { $0.matches(jpeg) })
-            // Each of the others asks for itself, about what one of them has stored by then or not.
+            // Each of the others sends its own request, conditional if one of them has stored the
+            // response.
             #expect(stage.fetches("/it") == 4)
         }
 
-        @Test("What a 304 says is not to be stored is not said to be stored")
+        @Test("A response made uncacheable by a 304 is not reported as stored")
         func noLongerStored() throws {
             let stage = try Stage.shared()
             defer { withExtendedLifetime(stage) {} }
@@ -83,7 +84,9 @@ extension Outside {
             }
         }
 
-        @Test("A 304 for another answer than the stored one leads to an unconditional request")
+        @Test(
+            "A 304 for another representation than the stored one causes an unconditional request"
+        )
         func mismatched() throws {
             let stage = try Stage()
             defer { withExtendedLifetime(stage) {} }
@@ -101,7 +104,7 @@ extension Outside {
                 port: stage.node.port, count: 5, .init(stage.target("/it"), expecting: jpeg))
             expectSoon(20) { stage.node.metric("nuthatch_waiters") == 5 }
             gate.open()
-            // All of them begin anew, and are there before the answer is over.
+            // All of them start again, and arrive before the response ends.
             #expect(last.waitForArrivals())
             expectSoon(20) { stage.node.metric("nuthatch_waiters") == 5 }
             last.open()

@@ -1,7 +1,7 @@
-/// What is known of the images of the shared folder, by file name.
+/// Properties of the images of the shared folder, by file name.
 enum SharedImages {
-    /// Width and height of the whole ones, before any rotation, as gdk-pixbuf 2.42, libwebp 1.2 and
-    /// libheif 1.15 read them, and file(1) the one icon that none of them does.
+    /// Width and height of the complete images, before any rotation, as read by gdk-pixbuf 2.42,
+    /// libwebp 1.2 and libheif 1.15, and for one icon by file(1).
     static let sizes: [String: (width: Int, height: Int)] = [
         "Tests_images_apng_fctl_actl.png": (128, 64),
         "Tests_images_avif_hopper.avif": (128, 128),
@@ -67,15 +67,15 @@ enum SharedImages {
         "vp80-00-comprehensive-013.webp": (176, 144),
     ]
 
-    /// What becomes of an image that has come from its origin whole, as far as the origin knows.
+    /// The treatment of an image that the origin has delivered completely.
     enum Fate {
-        /// Served and kept: it is what it claims to be, and no more of it is looked at.
+        /// Served and stored: it matches its type, and no more of it is examined.
         case kept
-        /// 502.
+        /// Refused with 502.
         case refused
     }
 
-    /// What becomes of the broken ones, and why.
+    /// The treatment of each broken image, and the reason.
     static let fates: [String: (Fate, String)] = [
         "test_test-suite_images_17000x17000.avif": (.refused, "289,000,000 pixels in its ispe"),
         "Tests_images_l2rgb_read.bmp": (.kept, "3,158,064 x 48 pixels are few enough; it is cut"),
@@ -116,7 +116,7 @@ enum SharedImages {
         ),
     ]
 
-    /// The broken ones of which the end of a connection, without a length, shows that they are cut.
+    /// The broken images whose truncation is detected at the end of a connection without a length.
     static let cut: Set = [
         "Tests_images_l2rgb_read.bmp", "Tests_images_truncated_jpeg.jpg",
         "test_test-suite_images_truncated.jpg", "Tests_images_ultrahdr.jpg",

@@ -2,11 +2,10 @@ import Harness
 import Testing
 
 extension Outside {
-    /// Without the shared folder there is nothing to be tested here; `HTTPRulesTests` has a small
-    /// image of every kind.
+    /// Tests that need the shared folder; `HTTPRulesTests` has a small image of every kind.
     @Suite("Real images, whole and broken", .enabled(if: !ImageCorpus.real.isEmpty))
     struct SharedImagesTests {
-        @Test("Of every whole image the size is read that other readers find")
+        @Test("The size read from every complete image equals that of other readers")
         func sizes() throws {
             let stage = try Stage("--pixel-limit", "1")
             defer { withExtendedLifetime(stage) {} }
@@ -26,7 +25,7 @@ extension Outside {
             #expect(ImageCorpus.real.count == SharedImages.sizes.count)
         }
 
-        @Test("Every whole image is served and kept, and is known to be one")
+        @Test("Every complete image is served, stored and recognised as complete")
         func whole() throws {
             let stage = try Stage()
             defer { withExtendedLifetime(stage) {} }
@@ -39,7 +38,7 @@ extension Outside {
             #expect(!stage.node.output.contains("image not kept"))
         }
 
-        @Test("Of every broken image it is said what becomes of it")
+        @Test("Every broken image is treated as listed")
         func broken() throws {
             let stage = try Stage.shared()
             defer { withExtendedLifetime(stage) {} }
@@ -64,7 +63,7 @@ extension Outside {
             #expect(ImageCorpus.broken.count == SharedImages.fates.count)
         }
 
-        @Test("Without a length, a broken image that is cut does not get through as a whole one")
+        @Test("Without a length, a truncated image never looks complete")
         func cut() throws {
             let stage = try Stage.shared()
             defer { withExtendedLifetime(stage) {} }

@@ -3,11 +3,11 @@ import Harness
 import Testing
 
 extension Outside {
-    @Suite("One line is logged for each request, if wanted")
+    @Suite("The access log has one line per request when enabled")
     struct AccessLogTests {
         private let image = TestImage.generated(.jpeg, byteCount: 12_345, seed: 170)
 
-        /// Sends a miss, a hit, a HEAD, a 404 and a malformed request; gives the lines about them.
+        /// Sends a miss, a hit, a HEAD, a 404 and a malformed request, and returns their log lines.
         private func lines(_ format: String) throws -> [String] {
             let stage = try Stage("--access-log", format, "--loops", "1")
             defer { withExtendedLifetime(stage) {} }
@@ -45,7 +45,7 @@ extension Outside {
             #expect(matches.allSatisfy { !$0.4.replacing("\\\"", with: "").contains("\"") })
         }
 
-        @Test("The JSON format is one object to a line with what the request was and became")
+        @Test("The JSON format has one object per line with the request and its result")
         func json() throws {
             let lines = try lines("json")
             #expect(lines.count == 4)
@@ -65,7 +65,7 @@ extension Outside {
             #expect(lines.prefix(2).allSatisfy { $0.contains("12345") })
         }
 
-        @Test("Off means none")
+        @Test("Off writes no line")
         func off() throws {
             let stage = try Stage("--access-log", "off")
             defer { withExtendedLifetime(stage) {} }
@@ -75,7 +75,7 @@ extension Outside {
             #expect(!stage.node.output.contains("/v1/image"))
         }
 
-        @Test("Every one of ten thousand pipelined hits has its line when the node has stopped")
+        @Test("After a graceful stop every one of ten thousand pipelined hits has a line")
         func everyLine() throws {
             let stage = try Stage("--access-log", "combined")
             defer { withExtendedLifetime(stage) {} }

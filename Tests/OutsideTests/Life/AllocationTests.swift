@@ -5,7 +5,7 @@ import Testing
 extension Outside {
     @Suite("A hit allocates nothing")
     struct AllocationTests {
-        /// Allocations of the whole process per hit, beyond those of as much time with few hits.
+        /// Allocations of the whole process per hit, beyond those of the same time with few hits.
         private static let allocationsPerHitMax = 0.01
         private static let hits = 20_000
         private static let warmUpHits = 2_000
@@ -15,7 +15,7 @@ extension Outside {
             try hits(byteCount: byteCount, flags: [])
         }
 
-        @Test("Hits that are noted for the disk")
+        @Test("Hits with touches for the disk")
         func touchedHits() throws {
             let folder = try TemporaryFolder()
             try hits(
@@ -28,7 +28,7 @@ extension Outside {
             let origin = try ScriptedOrigin()
             let image = TestImage.generated(.jpeg, byteCount: byteCount, seed: 160)
             let path = origin.serve(image, fields: [lasting], etag: "\"v1\"")
-            // A look at the kernel's files once a second is no part of a hit.
+            // Reading the kernel's files once a second is not part of a hit.
             let node = try NodeProcess(
                 flags + ["--memory-pressure", "off"], environment: counter.environment)
             #expect(counter.count > 0, "the node runs under the counter")
@@ -39,8 +39,8 @@ extension Outside {
             let (begin, before) = (ContinuousClock.now, counter.count)
             for _ in 0..<Self.hits { try hit(connection, request, image) }
             let (end, between) = (ContinuousClock.now, counter.count)
-            // Housekeeping goes by the clock, some of it only while there are hits: it allocates as
-            // much in the same time, however many hits the machine has time for.
+            // Housekeeping is timed, and some of it runs only while there are hits: it allocates
+            // the same in the same time, whatever the number of hits.
             var few = 0
             _ = try Deadline.seconds((end - begin) / Duration.seconds(1)).waitUntil {
                 try hit(connection, request, image)
@@ -55,9 +55,9 @@ extension Outside {
             #expect(origin.log.count == 1)
         }
 
-        // MARK: Hits that do allocate, and have a limit
+        // MARK: Hits with a limited number of allocations
 
-        /// What nghttp2 and OpenSSL allocate is counted, too.
+        /// Allocations of nghttp2 and OpenSSL are included.
         @Test(
             "Hits over HTTP/2 and TLS",
             arguments: [
@@ -97,8 +97,8 @@ extension Outside {
                 environment: counter.environment)
             try expect(
                 atMost: 12, per: 5_000, of: numbered(origin, as: node), isHTTP1: true, counter)
-            let answered = node.metric("nuthatch_requests_total{cache=\"disk\"}")
-            #expect(try #require(answered) > 6_000)
+            let served = node.metric("nuthatch_requests_total{cache=\"disk\"}")
+            #expect(try #require(served) > 6_000)
         }
 
         @Test("Hits at another node")
@@ -108,12 +108,12 @@ extension Outside {
                 2, keepsOnDisk: false, "--memory-pressure", "off",
                 ownFlags: [0: ["--memory-entries", "1"]], environment: counter.environment)
             stage.origin.serveNumberedImages()
-            // Half of them are node 1's own, which has room for them.
+            // Half of them belong to node 1, which has space for them.
             try expect(
                 atMost: 90, per: 5_000, of: numbered(stage.origin, as: stage.nodes[0]),
                 isHTTP1: true, counter)
-            let answered = stage.nodes[0].metric("nuthatch_requests_total{cache=\"peer\"}")
-            #expect(try #require(answered) > 2_000)
+            let served = stage.nodes[0].metric("nuthatch_requests_total{cache=\"peer\"}")
+            #expect(try #require(served) > 2_000)
         }
 
         private func numbered(_ origin: ScriptedOrigin, as node: NodeProcess) -> [String] {
@@ -123,7 +123,7 @@ extension Outside {
             }
         }
 
-        /// Asks `count` times, in turn for each of `addresses`.
+        /// Sends `count` requests, in turn to each of `addresses`.
         private func expect(
             atMost allocationsMax: Double, per count: Int, of addresses: [String], isHTTP1: Bool,
             _ counter: AllocationCounter

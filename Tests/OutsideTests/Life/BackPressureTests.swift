@@ -2,9 +2,9 @@ import Harness
 import Testing
 
 extension Outside {
-    @Suite("Slow clients hold up nobody, and fast origins fill no memory")
+    @Suite("Slow clients delay no other client, and fast origins do not fill the memory")
     struct BackPressureTests {
-        @Test("A client that does not read does not hold up another of the same image")
+        @Test("A client that does not read does not delay another client of the same image")
         func sameImage() throws {
             let stage = try Stage()
             defer { withExtendedLifetime(stage) {} }
@@ -21,7 +21,7 @@ extension Outside {
             #expect(stage.fetches(path) == 1)
         }
 
-        @Test("A client that reads slowly gets the whole while others come and go")
+        @Test("A client that reads slowly gets the complete image while others come and go")
         func slowAmongFast() throws {
             let stage = try Stage()
             defer { withExtendedLifetime(stage) {} }
@@ -40,10 +40,10 @@ extension Outside {
             #expect(stage.fetches(path) == 1)
         }
 
-        /// What the kernel's buffers on the way and the node's own may hold together.
+        /// Maximum bytes in the kernel's buffers on the path and in the node's own.
         private static let onTheWayBytesMax = 64_000_000
 
-        @Test("An origin is held back by the one client of an image that is not stored")
+        @Test("The only client of an uncacheable image throttles the origin")
         func heldBack() throws {
             let stage = try Stage("--object-limit", "1MiB", "--memory-limit", "64MiB")
             defer { withExtendedLifetime(stage) {} }
@@ -53,7 +53,7 @@ extension Outside {
                 port: stage.node.port, count: 1,
                 .init(stage.target(path), expecting: huge, behaviour: .neverRead))
             #expect(stage.origin.waitForBodyBytes(2_000_000))
-            // Held back means: the origin's count stands still, and far from its end.
+            // Throttled: the origin's count stands still, far from its end.
             var last = -1
             var stands = 0
             let isStill = Deadline.seconds(30).waitUntil(every: 5) {

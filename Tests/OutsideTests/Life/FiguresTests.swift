@@ -2,11 +2,11 @@ import Harness
 import Testing
 
 extension Outside {
-    @Suite("The figures are those of what happened")
+    @Suite("Metrics match the events")
     struct FiguresTests {
         private let image = TestImage.generated(.jpeg, byteCount: 10_000, seed: 190)
 
-        @Test("Each request is counted once, by the part that the cache had in it")
+        @Test("Each request is counted once, by the cache's part in it")
         func requests() throws {
             let stage = try Stage()
             defer { withExtendedLifetime(stage) {} }
@@ -31,7 +31,7 @@ extension Outside {
             #expect(counted == [2, 1, 1, 9, 1], "\(counted)")
         }
 
-        @Test("What was no request took the time that its refusal took, and no more")
+        @Test("A malformed request is timed by its refusal only")
         func malformed() throws {
             let node = try NodeProcess()
             let connection = try node.connect()
@@ -46,7 +46,7 @@ extension Outside {
             #expect(count >= 1 && sum <= count * uptime / 1_000)
         }
 
-        @Test("Requests that are sent away from another's fetch are counted for their own")
+        @Test("Requests that leave another's fetch are counted by their own")
         func sentAway() throws {
             let stage = try Stage()
             defer { withExtendedLifetime(stage) {} }
@@ -64,7 +64,7 @@ extension Outside {
             #expect(counted == [0, 0, 5, 0, 0], "\(counted)")
         }
 
-        @Test("Bytes sent are counted with heads, bytes received from origins without")
+        @Test("Sent bytes are counted with heads, bytes received from origins without")
         func bytes() throws {
             let stage = try Stage()
             defer { withExtendedLifetime(stage) {} }
@@ -77,7 +77,7 @@ extension Outside {
             #expect(stage.node.metric("nuthatch_origin_received_bytes_total") == 10_000)
         }
 
-        /// Requests so far: hit, revalidated, miss, collapsed, none.
+        /// Returns the requests so far: hit, revalidated, miss, collapsed, none.
         private static func requests(_ stage: Stage) -> [Double] {
             ["hit", "revalidated", "miss", "collapsed", "none"].map {
                 stage.node.metric("nuthatch_requests_total{cache=\"\($0)\"}") ?? -1

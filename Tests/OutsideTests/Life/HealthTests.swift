@@ -4,7 +4,7 @@ import Harness
 import Testing
 
 extension Outside {
-    @Suite("nuthatch health says in a line whether the node is ready")
+    @Suite("nuthatch health reports in one line whether the node is ready")
     struct HealthTests {
         private func health(
             _ flags: [String], environment: [String: String] = [:]
@@ -12,12 +12,12 @@ extension Outside {
             let result = try NodeProcess.run(["health"] + flags, environment: environment)
             let line = String(decoding: result.output, as: UTF8.self) + result.errors
             #expect(line.hasSuffix("\n") && line.count { $0 == "\n" } == 1, "\(line)")
-            // Good news on standard output, bad news on standard error.
+            // Success on standard output, failure on standard error.
             #expect(result.errors.isEmpty == (result.status == 0), "\(line)")
             return (result.status, line)
         }
 
-        @Test("A node that is ready, asked on the admin port or on that for clients")
+        @Test("A ready node, through the admin port or the data port")
         func ready() throws {
             let node = try NodeProcess()
             let admin = "127.0.0.1:\(node.adminPort)"
@@ -29,7 +29,7 @@ extension Outside {
             #expect(other == (0, "http://\(data)/readyz answered 200 {\"status\":\"ready\"}\n"))
         }
 
-        @Test("The environment and the file name the ports, whatever else is wrong with them")
+        @Test("The environment and the file give the ports, even if they have other errors")
         func sources() throws {
             let node = try NodeProcess()
             let environment = [
@@ -44,7 +44,7 @@ extension Outside {
             #expect(status == 1 && line.contains("[::ffff:127.0.0.1]:1/readyz"), "\(line)")
         }
 
-        @Test("An address that means all of them is asked on loopback")
+        @Test("A wildcard address is queried on loopback")
         func everywhere() throws {
             let port = try ReservedPort.forProcess()
             for (listen, asked) in [("0.0.0.0", "127.0.0.1"), ("[::]", "[::1]")] {
@@ -65,7 +65,7 @@ extension Outside {
             }
         }
 
-        @Test("A node that drains")
+        @Test("A draining node")
         func draining() throws {
             let stage = try Stage()
             defer { withExtendedLifetime(stage) {} }
@@ -83,7 +83,7 @@ extension Outside {
             #expect(stage.node.waitForExit() == 0)
         }
 
-        @Test("A node that starts has no port yet, and nobody there is said as well")
+        @Test("A starting node has no port yet, which is reported")
         func starting() throws {
             let disk = try HungDisk()
             try disk.hang()
@@ -99,7 +99,7 @@ extension Outside {
             #expect(node.isRunning)
         }
 
-        @Test("A port without number, a time that is none, and a file that cannot be read")
+        @Test("A port without number, an invalid time, and an unreadable file")
         func settings() throws {
             let portless = try health(["--admin-listen", "off", "--listen", "127.0.0.1:0"])
             #expect(portless.status == 1 && portless.line.contains("port 0"))
@@ -114,7 +114,7 @@ extension Outside {
             #expect(fileless.status == 1 && fileless.line.contains("there is no such file"))
         }
 
-        @Test("Something else there: silent, slow, chattering, or no HTTP at all")
+        @Test("Other listeners: silent, slow, endless, or no HTTP")
         func others() throws {
             let origin = try ScriptedOrigin()
             let gate = Gate()

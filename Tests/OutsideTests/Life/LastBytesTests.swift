@@ -2,14 +2,14 @@ import Harness
 import Testing
 
 extension Outside {
-    @Suite("What a slow client was promised it gets to the last byte")
+    @Suite("A slow client gets its responses to the last byte")
     struct LastBytesTests {
         private static let copies = 60
         private let image = TestImage.generated(.bmp, byteCount: 250_000, seed: 320)
         private let small = TestImage.generated(.png, byteCount: 12_000, seed: 321)
 
-        /// A node with the image in memory, and a connection on which more is asked for than the
-        /// kernel's buffers can take.
+        /// Starts a node with the image in memory, and opens a connection with more data requested
+        /// than the kernel's buffers accept.
         private func congested(
             of image: TestImage
         ) throws -> (Stage, HTTPConnection) {
@@ -23,8 +23,9 @@ extension Outside {
             return (stage, connection)
         }
 
-        /// Reads to the connection's end; gives the number of whole answers, none may be cut.
-        private func wholeAnswers(
+        /// Reads to the end of the connection and returns the number of complete responses; none
+        /// may be truncated.
+        private func completeResponses(
             _ connection: HTTPConnection, _ image: TestImage,
             at location: SourceLocation = #_sourceLocation
         ) -> Int {
@@ -39,20 +40,18 @@ extension Outside {
             return Self.copies
         }
 
-        @Test("SIGTERM ends the connection between two answers")
+        @Test("SIGTERM ends the connection between two responses")
         func drain() throws {
             let (stage, connection) = try congested(of: image)
             defer { withExtendedLifetime(stage) {} }
             stage.node.terminate()
             expectSoon(20) { (try? stage.node.connect()) == nil }
-            #expect(wholeAnswers(connection, image) >= 1)
+            #expect(completeResponses(connection, image) >= 1)
             #expect(connection.waitForEnd() == .truncated)
             #expect(stage.node.waitForExit(seconds: 30) == 0)
         }
 
-        @Test(
-            "The idle limit does not run while bytes are on their way",
-            arguments: [12_000, 250_000])
+        @Test("The idle limit does not run while data is being sent", arguments: [12_000, 250_000])
         func idle(byteCount: Int) throws {
             let image = byteCount == 12_000 ? small : image
             let stage = try Stage("--idle-timeout", "100ms")
@@ -71,7 +70,7 @@ extension Outside {
             }
         }
 
-        @Test("The last answer is not cut by the end of patience with what the client sends")
+        @Test("The timeout for the client's input does not truncate the last response")
         func close() throws {
             let stage = try Stage.shared()
             defer { withExtendedLifetime(stage) {} }
@@ -80,7 +79,8 @@ extension Outside {
             let request = HTTPConnection.request(stage.target(path))
             let last = HTTPConnection.request(
                 stage.target(path), fields: ["Connection: close"])
-            // How much the kernel takes is not known: for some counts the last answer is under way.
+            // The kernel's buffer capacity is unknown: for some counts the last response is in
+            // progress.
             let connections = try (6...24).map { count in
                 let connection = try stage.node.connect(receiveBufferBytes: 4_096)
                 for _ in 1..<count { try connection.socket.send(request) }
@@ -89,22 +89,24 @@ extension Outside {
             }
             Deadline.seconds(7).waitUntilPassed()
             for (connection, count) in connections {
-                #expect(wholeAnswers(connection, image) == count)
+                #expect(completeResponses(connection, image) == count)
                 #expect(connection.waitForEnd() == .truncated)
             }
         }
 
-        @Test("A client that has said all gets every answer", arguments: [12_000, 250_000])
+        @Test(
+            "A client that has shut down its sending side gets every response",
+            arguments: [12_000, 250_000])
         func halfClosed(byteCount: Int) throws {
             let image = byteCount == 12_000 ? small : image
             let (stage, connection) = try congested(of: image)
             defer { withExtendedLifetime(stage) {} }
             connection.socket.finishSending()
-            #expect(wholeAnswers(connection, image) == Self.copies)
+            #expect(completeResponses(connection, image) == Self.copies)
             #expect(connection.waitForEnd() == .truncated)
         }
 
-        @Test("A client that has said all gets the answers that had to be fetched")
+        @Test("A client that has shut down its sending side gets responses that had to be fetched")
         func halfClosedCold() throws {
             let stage = try Stage.shared()
             defer { withExtendedLifetime(stage) {} }

@@ -6,7 +6,7 @@ extension Outside {
     struct LimitTests {
         private let image = TestImage.generated(.jpeg, byteCount: 10_000, seed: 130)
 
-        @Test("Connections above the limit are refused, and fit again when others leave")
+        @Test("Connections above the limit are refused, and accepted again when others close")
         func connections() throws {
             let stage = try Stage("--connections-limit", "20")
             let (node, gate) = (stage.node, Gate())
@@ -24,7 +24,7 @@ extension Outside {
             expectSoon { (try? node.get("/healthz", seconds: 2))?.status == 200 }
         }
 
-        @Test("Operators get in while clients fill the node, and see that they do")
+        @Test("Operators can connect while clients fill the node, and see that it is full")
         func adminBesideFull() throws {
             let stage = try Stage("--connections-limit", "5")
             let (node, gate) = (stage.node, Gate())
@@ -37,7 +37,7 @@ extension Outside {
             }
         }
 
-        @Test("A URL above the limit is refused however it is written")
+        @Test("A URL above the limit is refused in every form")
         func url() throws {
             let stage = try Stage("--url-limit", "256B")
             defer { withExtendedLifetime(stage) {} }
@@ -53,7 +53,7 @@ extension Outside {
         }
 
         @Test("Fetches above the limit get 503 with Retry-After while hits go on")
-        func fills() throws {
+        func fetches() throws {
             let stage = try Stage("--fills-limit", "2")
             defer { withExtendedLifetime(stage) {} }
             let hot = stage.origin.serve(image, fields: [lasting])
@@ -103,7 +103,9 @@ extension Outside {
             #expect(try stage.node.get("/healthz").status == 200)
         }
 
-        @Test("No more images are kept than the entries limit says, the others fetched again")
+        @Test(
+            "No more images are stored than the entry limit permits; the others are fetched again"
+        )
         func entries() throws {
             let stage = try Stage("--memory-entries", "10")
             defer { withExtendedLifetime(stage) {} }
@@ -118,7 +120,7 @@ extension Outside {
             #expect(stage.origin.log.count - before >= 30)
         }
 
-        @Test("Descriptors are given back, whatever became of their connections")
+        @Test("Descriptors are released however their connections end")
         func descriptors() throws {
             let stage = try Stage(origin: try ScriptedOrigin(requestsPerConnection: 1))
             defer { withExtendedLifetime(stage) {} }

@@ -3,7 +3,7 @@ import Harness
 import Testing
 
 extension Outside {
-    @Suite("What changes live changes for what comes next, and for what waits")
+    @Suite("Live settings apply to what comes next and to what waits")
     struct LiveSettingTests {
         private let image = TestImage.generated(.jpeg, byteCount: 20_000, seed: 191)
 
@@ -14,7 +14,7 @@ extension Outside {
             return (stage, stage.origin.serve(image, fields: origin))
         }
 
-        @Test("What is kept: object-limit, default-ttl, memory-entries, memory-limit")
+        @Test("What is stored: object-limit, default-ttl, memory-entries, memory-limit")
         func kept() throws {
             let (stage, path) = try stage("object-limit: 1KiB\n", [])
             for _ in 0..<2 { #expect(try stage.get(path).isHit == false) }
@@ -40,7 +40,7 @@ extension Outside {
             expectProblem(try stage.get(path), 403)
             try stage.change(opened)
             #expect(try stage.get(path).matches(image))
-            // An idle connection to the origin is not used under new rules.
+            // An idle connection to the origin is not reused under new rules.
             try stage.change("")
             expectProblem(try stage.get(stage.origin.serve(image, fields: ["A: b"]) + "?2"), 403)
         }
@@ -59,11 +59,11 @@ extension Outside {
             #expect(try stage.get(path).matches(image))
             stage.origin.on("/late", OriginResponse(image).delayingHead(.gate(gate)))
             expectProblem(try stage.get("/late"), 504)
-            // What had begun keeps the time it began with.
+            // A fetch in progress keeps the timeout it started with.
             #expect(held.isIdle(seconds: 0.3))
         }
 
-        @Test("The next head has the new limits, on a connection that is busy, too")
+        @Test("New limits apply to the next head, also on a busy connection")
         func heads() throws {
             let (stage, path) = try stage()
             let connection = try stage.node.connect()
@@ -82,7 +82,7 @@ extension Outside {
             #expect(try other.get(target, fields: fields).status == 431)
         }
 
-        @Test("A request whose body is under way is answered, however small its head may be now")
+        @Test("A request whose body is in progress gets its response under a smaller head limit")
         func bodies() throws {
             let (stage, path) = try stage()
             let connection = try stage.node.connect()
@@ -92,7 +92,7 @@ extension Outside {
             expectSoon(20) { connection.socket.isReadByPeer }
             try stage.change(opened + "request-fields-limit: 10\nrequest-body-limit: 3B\n")
             try connection.socket.send(Array("cd".utf8))
-            // The limit on bodies holds for what comes; that on heads held when the head came.
+            // The body limit applies to new bytes; the head limit applied when the head arrived.
             #expect(connection.readResponse().status == 413)
             let another = try stage.node.connect()
             try another.socket.send(
@@ -104,7 +104,9 @@ extension Outside {
             #expect(another.readResponse().matches(image))
         }
 
-        @Test("A request whose host became a site while its body came is not answered as before")
+        @Test(
+            "A request whose host became a site during its body is not handled under the old rules"
+        )
         func siteBeforeBody() throws {
             let (stage, path) = try stage()
             let connection = try stage.node.connect()
@@ -121,7 +123,7 @@ extension Outside {
             #expect(try again.get(path, host: "late.example").matches(image))
         }
 
-        @Test("Time limits hold for connections that are open already")
+        @Test("Time limits apply to connections that are already open")
         func times() throws {
             let (stage, _) = try stage()
             let (idle, half) = (try stage.node.connect(), try stage.node.connect())
@@ -133,7 +135,7 @@ extension Outside {
             #expect(half.readResponse(seconds: 20).status == 408)
         }
 
-        @Test("drain-timeout is the one that holds when the node is told to stop")
+        @Test("The current drain-timeout applies at the stop")
         func drain() throws {
             let (stage, _) = try stage("drain-timeout: 1h\n")
             let (held, gate) = try Stage(origin: stage.origin, node: stage.node).begin {
@@ -144,7 +146,7 @@ extension Outside {
             #expect(stage.node.stop(seconds: 30) == 1)
         }
 
-        @Test("The access log changes its form between two lines")
+        @Test("The access log changes its format between two lines")
         func accessLog() throws {
             let stage = try SettingsStage(opened + "access-log: combined\n", "--loops", "2")
             let path = stage.origin.serve(image, fields: [lasting])
@@ -176,7 +178,7 @@ extension Outside {
             }
         }
 
-        @Test("The log changes its level, and its form with the line that says so")
+        @Test("The log changes its level, and its format with the line that reports it")
         func log() throws {
             let (stage, _) = try stage("log-level: error\n")
             let refused = "/v1/image?url=http://10.0.0.1/a"

@@ -6,7 +6,7 @@ extension Outside {
     struct MemoryTests {
         private static let limitMiB = 64
 
-        /// The limit, 15 % for what it takes to keep it, and 64 MiB for the program.
+        /// The limit, plus 15 % overhead and 64 MiB for the program.
         private static let residentBytesMax = (limitMiB * 115 / 100 + 64) << 20
 
         private func expectWithin(
@@ -18,7 +18,7 @@ extension Outside {
                 "\(most >> 20) MiB of \(Self.residentBytesMax >> 20)", sourceLocation: location)
         }
 
-        @Test("A large image flushes nothing that is worth more, and is given whole all the same")
+        @Test("A large image evicts nothing of more value, and is served completely")
         func largeNewcomer() throws {
             let stage = try Stage("--memory-limit", "16MiB")
             let small = (0..<200).map {
@@ -73,9 +73,9 @@ extension Outside {
             expectWithin(stage.node)
         }
 
-        @Test("A thousand clients that ask for many small images and read none")
+        @Test("A thousand clients that request many small images and read none")
         func stalledPipelines() throws {
-            // However long it takes until the last one stalls, the first is not cut off.
+            // However long it takes until the last one stalls, the first is not disconnected.
             let stage = try Stage(
                 "--memory-limit", "\(Self.limitMiB)MiB", "--send-timeout", "1h",
                 "--idle-timeout", "1h", "--head-timeout", "1h")
@@ -150,7 +150,7 @@ extension Outside {
             expectWithin(stage.node)
         }
 
-        @Test("What is asked for often stays while much else passes once")
+        @Test("Frequently requested images survive a scan of images requested once")
         func scanResistance() throws {
             let stage = try Stage("--memory-limit", "\(Self.limitMiB)MiB")
             defer { withExtendedLifetime(stage) {} }

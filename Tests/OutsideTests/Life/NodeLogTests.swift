@@ -3,14 +3,14 @@ import Harness
 import Testing
 
 extension Outside {
-    @Suite("The log can be read by a machine")
+    @Suite("The log is machine-readable")
     struct NodeLogTests {
         private func members(_ line: String) throws -> [String: Any] {
             let object = try JSONSerialization.jsonObject(with: Data(line.utf8))
             return try #require(object as? [String: Any], "\(line)")
         }
 
-        @Test("As JSON every line is an object with time, level and message, from first to last")
+        @Test("In JSON every line is an object with time, level and message, from first to last")
         func json() throws {
             let folder = try TemporaryFolder()
             let stage = try SettingsStage(
@@ -43,7 +43,7 @@ extension Outside {
             #expect((refused["why"] as? String)?.contains(#""1\"\u{1B}[2J""#) == true)
         }
 
-        @Test("A start that fails says why in the same form")
+        @Test("A failed start reports its reason in the same format")
         func failure() throws {
             let node = try NodeProcess()
             let result = try NodeProcess.run([
@@ -66,7 +66,7 @@ extension Outside {
                 ["-c", "\(limits) && exec \"$0\" \"$@\"", try NodeProcess.binary()] + arguments)
         }
 
-        @Test("One that leaves few connections is said at the start and by check-config")
+        @Test("A limit that leaves few connections is reported at the start and by check-config")
         func low() throws {
             let said = "the limit on open descriptors, 400, leaves room for 16 connections"
             let advice = "raise it to 2048 (ulimit -n, LimitNOFILE=, --ulimit nofile=)"
@@ -84,7 +84,7 @@ extension Outside {
             #expect(better.wait(seconds: 20) == 0 && !better.errors.contains("warning"))
         }
 
-        @Test("A soft one is raised, and connections that were asked for and have no room are said")
+        @Test("A soft limit is raised, and unattainable connection limits are reported")
         func soft() throws {
             let raised = try run("ulimit -Sn 300", ["check-config"])
             #expect(raised.wait(seconds: 20) == 0 && !raised.errors.contains("warning"))

@@ -2,7 +2,7 @@ import Harness
 import Testing
 
 extension Outside {
-    @Suite("Connections that ask for nothing make room for those that do")
+    @Suite("Idle connections make way for active ones")
     struct PlaceTests {
         private static let yielded = "nuthatch_connections_yielded_total"
 
@@ -14,17 +14,17 @@ extension Outside {
             try node.get("/healthz").status == 200
         }
 
-        @Test("Idle connections that fill the admin port keep neither health nor operators out")
+        @Test("Idle connections that fill the admin port block neither health checks nor operators")
         func idleOperators() throws {
             let node = try NodeProcess()
-            // More than there are places: the first ones have gone already.
+            // More than there are slots: the first ones are already closed.
             let idle = try (0..<200).map { _ in try node.connectAdmin() }
             #expect(try health(node) == 0)
             #expect(try node.connectAdmin().get("/admin/v1/status").status == 200)
             #expect(idle[0].waitForEnd() != .timedOut)
         }
 
-        @Test("An operator who has proven to be one stays, whoever comes after")
+        @Test("An authenticated operator keeps the connection, however many others connect")
         func provenOperators() throws {
             let stage = try GuardedNode()
             let token = ["Authorization: Bearer \(GuardedNode.words[0].token)"]
@@ -35,7 +35,7 @@ extension Outside {
             #expect(idle[0].waitForEnd() != .timedOut)
         }
 
-        @Test("Whoever proves nothing on the admin port is let go in seconds, whatever they ask")
+        @Test("Unauthenticated admin connections are closed within seconds, whatever they request")
         func unproven() throws {
             let stage = try GuardedNode()
             let (silent, healthy) = (
@@ -46,12 +46,12 @@ extension Outside {
         }
 
         @Test(
-            "Operators elsewhere, proven or not, leave places for the machine itself",
+            "Remote operators, authenticated or not, leave slots for the machine itself",
             .enabled(
                 if: NetworkNamespace.isAvailable, "namespaces need root, iproute2 and nftables"))
         func reserved() throws {
             let space = try NetworkNamespace()
-            // From there connections to 127.0.0.1 come that are not of loopback.
+            // Connections to 127.0.0.1 from this address do not come from loopback.
             try space.run("ip address add 192.0.2.1/32 dev lo")
             let stage = try GuardedNode(in: space)
             let token = ["Authorization: Bearer \(GuardedNode.words[2].token)"]
@@ -77,7 +77,9 @@ extension Outside {
             withExtendedLifetime(idle) {}
         }
 
-        @Test("The one goes that has been idle for longest, and a started head is no request")
+        @Test(
+            "The longest idle connection is closed, and a partial head does not count as a request"
+        )
         func longestIdle() throws {
             let node = try NodeProcess(["--connections-limit", "4", "--loops", "1"])
             let clients = try (0..<4).map { _ in
@@ -99,7 +101,7 @@ extension Outside {
             #expect(clients[1].waitForEnd() != .timedOut)
         }
 
-        @Test("Who waits for an answer keeps its place: others are told that there is none")
+        @Test("A client that waits for a response keeps its slot, and others are refused")
         func busyClients() throws {
             let stage = try Stage("--connections-limit", "3")
             let gate = Gate()
@@ -113,7 +115,7 @@ extension Outside {
             #expect(try stage.node.get("/healthz").status == 200)
         }
 
-        @Test("Connections that have not said yet who they are make room too")
+        @Test("Connections that have not finished their handshake make way too")
         func silentSecureClients() throws {
             let stage = try SecureStage("--connections-limit", "8")
             let silent = try (0..<8).map { _ in try HTTPConnection(port: stage.node.securePort) }
@@ -122,7 +124,7 @@ extension Outside {
             withExtendedLifetime(silent) {}
         }
 
-        @Test("A client has its share of connections, and others have places beside it")
+        @Test("A client has its share of connections, and others have slots beside it")
         func shares() throws {
             let stage = try Stage("--connections-per-client", "3")
             let gate = Gate()
@@ -133,13 +135,13 @@ extension Outside {
             let refused = try stage.node.connect().readResponse()
             expectProblem(refused, 429)
             #expect(refused["Retry-After"] == "1")
-            // Nobody else's idle connection went for it.
+            // It displaced no other client's idle connection.
             #expect(try other.get("/healthz").status == 200)
             gate.open()
             for client in busy { #expect(client.readResponse().status == 200) }
         }
 
-        @Test("Of a client that has its share a new connection has the place of its idlest one")
+        @Test("A new connection of a client at its share replaces the client's longest idle one")
         func ownShare() throws {
             let node = try NodeProcess(["--connections-per-client", "3", "--loops", "1"])
             func client(_ address: String) throws -> HTTPConnection {
@@ -158,7 +160,7 @@ extension Outside {
             #expect(node.metric("nuthatch_connections_refused_total") == 0)
         }
 
-        @Test("Newcomers of a client whose connections all wait are refused without end, and fast")
+        @Test("New connections of a client whose connections all wait are refused, and fast")
         func manyNewcomers() throws {
             let stage = try Stage("--connections-per-client", "3", "--loops", "1")
             let gate = Gate()
@@ -169,7 +171,7 @@ extension Outside {
             for client in busy { #expect(client.readResponse().status == 200) }
         }
 
-        @Test("Behind a proxy that says for whom it speaks, each of its clients has a share")
+        @Test("Behind a proxy that names its clients, each client has a share")
         func proxiedShares() throws {
             let stage = try Stage(
                 "--connections-per-client", "2", "--trusted-proxy", "127.0.0.2/32",
@@ -188,7 +190,7 @@ extension Outside {
             #expect(idle.allSatisfy { $0.readResponse().status == 200 })
             let busy = try client(1, stage.target("/it"))
             #expect(gate.waitForArrivals())
-            // The idle one goes for a newcomer, and nothing for one more.
+            // The idle one is closed for a new connection, and no further one is.
             let other = try client(1, stage.target("/it"))
             #expect(idle[0].waitForEnd() != .timedOut)
             expectSoon { stage.node.metric("nuthatch_waiters") == 2 }
@@ -202,7 +204,7 @@ extension Outside {
 }
 
 extension Stage {
-    /// Clients that wait for an answer which comes when `gate` opens.
+    /// Opens connections of clients that wait for a response until `gate` opens.
     func occupy(_ count: Int, _ gate: Gate) throws -> [HTTPConnection] {
         let image = TestImage.generated(.jpeg, byteCount: 1_000, seed: 133)
         origin.on("/occupied", OriginResponse(image).delayingHead(.gate(gate)))

@@ -4,24 +4,24 @@ import Harness
 import Testing
 
 extension Outside {
-    @Suite("SIGHUP changes all settings at once, or none")
+    @Suite("SIGHUP changes all settings atomically, or none")
     struct ReloadTests {
         private static let image = TestImage.generated(.jpeg, byteCount: 20_000, seed: 190)
         private var image: TestImage { Self.image }
         private static let longPath = "/" + String(repeating: "a", count: 650)
 
-        /// Two limits that go together: in neither does a request get what it gets in the other.
+        /// Two pairs of limits, under which the same requests get different statuses.
         private enum Flavour: String, CaseIterable {
             case narrow = "url-limit: 512B\nranges-limit: 1\n"
             case wide = "url-limit: 1KiB\nranges-limit: 4\n"
 
             var file: String { "# Some settings.\n" + opened + "log-level: notice\n" + rawValue }
 
-            /// Of a long URL, and of two ranges of an image.
+            /// The statuses of a request with a long URL and of one with two ranges of an image.
             var statuses: [Int] { self == .narrow ? [414, 200] : [200, 206] }
         }
 
-        /// Files that must change nothing, and what the log has to say of each.
+        /// Invalid files that must change nothing, with the expected words in the log.
         private static let bad: [(file: Data?, words: [String])] = [
             (
                 Data("memory-limit: 1KiB\nurl-limit: 700B\n".utf8),
@@ -42,7 +42,7 @@ extension Outside {
             (nil, ["no such file"]),
         ]
 
-        /// For a long URL and for two ranges of an image, both in memory.
+        /// Returns requests for a long URL and for two ranges of an image, both in memory.
         private func requests(_ stage: SettingsStage) throws -> [[UInt8]] {
             for path in [Self.longPath, "/" + image.name] {
                 stage.origin.on(path, OriginResponse(image, fields: [lasting]))
@@ -55,14 +55,14 @@ extension Outside {
             ]
         }
 
-        /// What requests get that the node reads at once.
+        /// Sends requests in one write and returns their statuses.
         private func statuses(_ requests: [[UInt8]], on connection: HTTPConnection) throws -> [Int]
         {
             try connection.socket.send(Array(requests.joined()))
             return requests.map { _ in connection.readResponse().status }
         }
 
-        @Test("A hundred times under load: nothing is lost, nothing is half done")
+        @Test("A hundred reloads under load lose no request and mix no settings")
         func hundredTimes() throws {
             let stage = try SettingsStage(Flavour.wide.file, "--loops", "2")
             let requests = try requests(stage)
@@ -80,7 +80,7 @@ extension Outside {
                     #expect(line.contains("level=error") && line.contains("not reloaded"))
                     #expect(words.allSatisfy(line.contains), "\(words) in \(line)")
                 }
-                // Every loop has taken it over, on connections old and new.
+                // Every loop has applied it, on connections old and new.
                 for _ in 0..<4 {
                     let new = try stage.node.connect()
                     #expect(try statuses(requests, on: new) == flavour.statuses)
@@ -95,7 +95,7 @@ extension Outside {
             #expect(stage.node.isRunning)
         }
 
-        /// Images that are stored, and images that are fetched each time.
+        /// Returns images that are stored, and images that are fetched each time.
         private func loaded(_ stage: SettingsStage) -> [ImageLoad.RequestedImage] {
             (0..<20).map { number in
                 let image = TestImage.generated(
@@ -121,14 +121,14 @@ extension Outside {
                     && stage.node.lineCount(containing: "settings not reloaded") == 0)
         }
 
-        @Test("A signal that comes while the node starts does not end it")
+        @Test("A signal during the start does not end the node")
         func early() throws {
             let port = try ReservedPort.forProcess()
             // Ignored before the program runs at all, as under nohup(1).
             let script =
                 "trap '' HUP && exec \"$0\" serve --listen 127.0.0.1:\(port) --admin-listen off"
             let node = try Program("/bin/sh", ["-c", script, try NodeProcess.binary()])
-            // A process that was only just forked still has the dispositions of this one.
+            // A process that was only just forked still has the signal dispositions of this one.
             let program = "/proc/\(node.identifier)/exe"
             let isNode = {
                 let path = try? FileManager.default.destinationOfSymbolicLink(atPath: program)
@@ -145,7 +145,7 @@ extension Outside {
             #expect(node.wait(seconds: 20) == 0)
         }
 
-        @Test("What needs a restart is named and stays; what is beside it changes")
+        @Test("Settings that need a restart are reported and unchanged; the others change")
         func restartNeeded() throws {
             let stage = try SettingsStage(opened + "disk-threads: 2\n")
             let line = try stage.reload(opened + "disk-threads: 3\nranges-limit: 2\n")
@@ -157,7 +157,7 @@ extension Outside {
             #expect(stage.node.lineCount(containing: "level=warning") == 1)
         }
 
-        @Test("A node beyond loopback stays told of its origins, wherever the file would listen")
+        @Test("A node reachable beyond loopback keeps allow-origin required at a reload")
         func openNode() throws {
             let port = try ReservedPort.forProcess()
             let folder = try TemporaryFolder()

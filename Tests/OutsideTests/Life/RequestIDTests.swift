@@ -3,7 +3,7 @@ import Harness
 import Testing
 
 extension Outside {
-    @Suite("Every answer has the id of its request, and every line that is logged of it")
+    @Suite("Every response and its log lines have the id of their request")
     struct RequestIDTests {
         private let image = TestImage.generated(.jpeg, byteCount: 12_345, seed: 860)
 
@@ -17,7 +17,7 @@ extension Outside {
             return ids.first ?? ""
         }
 
-        /// A request that is no request that could be read, and what it is answered with.
+        /// Unreadable requests and the statuses of their responses.
         private static let unreadable = [
             ("GET / HTTP/1.1\r\n\r\n", 400), ("GET / HTTP/3.0\r\nHost: a\r\n\r\n", 505),
             ("GET /\(String(repeating: "a", count: 40_000)) HTTP/1.1\r\n\r\n", 414),
@@ -26,8 +26,8 @@ extension Outside {
             ("GET / HTTP/1.1\r\nHost: a\r\nX-Request-Id: mine\r\nX : a\r\n\r\n", 400),
         ]
 
-        /// Has the node answer in every way there is; gives the ids in order.
-        private func everyAnswer(_ stage: Stage) throws -> [String] {
+        /// Sends requests that produce every kind of response, and returns the ids in order.
+        private func everyResponse(_ stage: Stage) throws -> [String] {
             let path = stage.origin.serve(image, fields: [lasting], etag: "\"v\"")
             let target = stage.target(path)
             stage.origin.on("/text", .text("text"))
@@ -73,14 +73,14 @@ extension Outside {
             return ids
         }
 
-        @Test("Whatever the answer: one id, of its own, that its access line has too")
+        @Test("Every kind of response has one unique id, which its access log line has too")
         func everywhere() throws {
             let stage = try Stage(
                 "--access-log", "json", "--loops", "2", "--request-head-limit", "16KiB")
-            let ids = try everyAnswer(stage)
+            let ids = try everyResponse(stage)
             #expect(Set(ids).count == ids.count)
             #expect(ids.allSatisfy { $0.wholeMatch(of: /[0-9a-f]{32}/) != nil }, "\(ids)")
-            // What begins them is this run of the node.
+            // The id begins with an identifier of this run of the node.
             #expect(Set(ids.map { $0.prefix(16) }).count == 1)
             expectSoon(20, "\(ids) in \(stage.node.standardOutput)") {
                 let lines = stage.node.standardOutput.split(separator: "\n")
@@ -90,7 +90,7 @@ extension Outside {
             }
         }
 
-        @Test("A request whose body is refused has its client's id, and its line says what it was")
+        @Test("A request with a refused body keeps its client's id, and its log line describes it")
         func refusedBodies() throws {
             let stage = try Stage(
                 "--access-log", "json", "--body-timeout", "1s", "--request-body-limit", "64KiB")
@@ -108,8 +108,8 @@ extension Outside {
                 #expect(id(connection.readResponse(), status, name) == name)
             }
             let body = String(repeating: "a", count: 100_000)
-            // Of a stream that is reset while it writes, curl drops the answer. The other one does
-            // not say how long it is.
+            // curl drops the response of a stream that is reset while curl writes. The second
+            // request has no declared length.
             for (name, more) in [("two", []), ("three", ["-H", "Content-Length:"])] {
                 _ = try? Curl().run(
                     ["--http2-prior-knowledge", "-H", "X-Request-Id: \(name)", "--data", body]
@@ -127,7 +127,7 @@ extension Outside {
             }
         }
 
-        @Test("What is refused is answered as itself, not as the request that came before it")
+        @Test("A refused request has its own id, not that of the preceding request")
         func refusedAfter() throws {
             let stage = try Stage.shared()
             for (method, hasBody) in [("POST", true), ("HEAD", false)] {
@@ -146,7 +146,7 @@ extension Outside {
             }
         }
 
-        @Test("Over HTTP/2 as well, and from a node that has no room for a connection")
+        @Test("The same holds over HTTP/2, and from a node without free connections")
         func elsewhere() throws {
             let stage = try Stage("--connections-limit", "5")
             let path = stage.origin.serve(image, fields: [lasting])
@@ -176,7 +176,7 @@ extension Outside {
             }
         }
 
-        @Test("A hit has the id of its own request, not that of the one for which it was stored")
+        @Test("A hit has the id of its own request, not of the one that stored the response")
         func hits() throws {
             let stage = try SiteStage()
             stage.origin.on("/it", .text("ok", fields: [lasting, "X-Request-Id: of-the-origin"]))
@@ -192,9 +192,9 @@ extension Outside {
         }
 
         @Test(
-            "What a client calls its request is taken over, and goes to the origin",
+            "A valid X-Request-Id of a client is kept and forwarded to the origin",
             arguments: ["mine", "a", "A-Z_0.9~+/=", String(repeating: "x", count: 128)])
-        func taken(given: String) throws {
+        func accepted(given: String) throws {
             let stage = try Stage.shared()
             let path = stage.origin.serve(image, fields: [lasting])
             for _ in 0..<2 {
@@ -205,12 +205,12 @@ extension Outside {
                 try stage.get("/none", fields: ["X-Request-Id: \(given)"])["X-Request-Id"] == given)
             let sent = stage.origin.requests(path).map { $0.fields.all("X-Request-Id") }
             #expect(sent == [[given]])
-            // The next request is not called so.
+            // The next request does not have this id.
             #expect(try stage.get(path)["X-Request-Id"] != given)
         }
 
         @Test(
-            "What cannot be repeated everywhere is not taken over",
+            "An X-Request-Id that is not safe everywhere is replaced",
             arguments: [
                 ["a b"], ["a,b"], ["a\"b"], ["é"], ["<a>"], ["a;b"], [""], ["a", "b"], ["a", "a"],
                 [String(repeating: "x", count: 129)],
@@ -229,7 +229,7 @@ extension Outside {
             #expect(sent.count == 1 && sent[0].wholeMatch(of: /[0-9a-f]{32}/) != nil, "\(sent)")
         }
 
-        @Test("A line of the log that a request has caused names it, in every form")
+        @Test("A log line caused by a request contains its id, in every format")
         func log() throws {
             for format in ["text", "logfmt", "json"] {
                 let stage = try Stage("--log-format", format, "--origin-connect-timeout", "2s")

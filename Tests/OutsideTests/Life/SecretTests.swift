@@ -3,7 +3,7 @@ import Harness
 import Testing
 
 extension Outside {
-    @Suite("Secrets stay where they are")
+    @Suite("Secrets are not disclosed")
     struct SecretTests {
         private let secret = "Bearer c2VjcmV0LXNlY3JldA"
         private let other = "Bearer b3RoZXItb3RoZXI"
@@ -36,7 +36,7 @@ extension Outside {
             return origin.requests(path).first?.fields["Authorization"]
         }
 
-        @Test("What a site sends its origin is sent, and shown to nobody")
+        @Test("A secret field is sent to the site's origin, and shown nowhere")
         func redacted() throws {
             let origin = try ScriptedOrigin()
             let stage = try SettingsStage(settings(origin, "{Authorization: \(secret)}"))
@@ -63,7 +63,7 @@ extension Outside {
             #expect(!line.contains(secret.dropFirst(7)))
         }
 
-        @Test("A value may be in a file, which is read at the start and at each reload")
+        @Test("A field value may be in a file, which is read at the start and at each reload")
         func ofFile() throws {
             let origin = try ScriptedOrigin()
             let folder = try TemporaryFolder()
@@ -84,7 +84,7 @@ extension Outside {
             #expect(start.status == 78 && start.errors.contains(file.path))
         }
 
-        @Test("A file of secrets that others can read is warned of, at the start and at a reload")
+        @Test("A secret file readable by others causes a warning, at the start and at a reload")
         func exposed() throws {
             let folder = try TemporaryFolder(isOpen: true)
             let words = ["admin-token-file", "purge-token-file", "decision-token-file"]
@@ -104,7 +104,7 @@ extension Outside {
             try stage.change(text)
             #expect(stage.node.lineCount(containing: "setting admin-token-file") == 1)
             #expect(stage.node.lineCount(containing: "setting purge-token-file") == 2)
-            // Nobody gets as far as to the files.
+            // Other users cannot reach the files.
             try mode(0o700, of: folder.url)
             try stage.change(text)
             #expect(stage.node.lineCount(containing: "can be read by") == 5)

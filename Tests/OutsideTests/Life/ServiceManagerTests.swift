@@ -3,7 +3,7 @@ import Harness
 import Testing
 
 extension Outside {
-    @Suite("A service manager is told how the node is doing")
+    @Suite("A service manager is notified of the node's state")
     struct ServiceManagerTests {
         private let image = TestImage.generated(.jpeg, byteCount: 30_000, seed: 3)
 
@@ -39,7 +39,7 @@ extension Outside {
             #expect(stage.node.waitForExit() == 0)
         }
 
-        @Test("The watchdog hears of a node as long as all its loops turn")
+        @Test("The watchdog is notified while all event loops make progress")
         func watchdog() throws {
             let socket = try NotifySocket()
             let disk = try HungDisk()
@@ -60,19 +60,19 @@ extension Outside {
                     ["NOTIFY_SOCKET": socket.name, "WATCHDOG_USEC": "200000"]) { $1 })
             for _ in 0..<5 { #expect(socket.next(with: "WATCHDOG=1") != nil) }
             try disk.hang()
-            // Now reading without waiting waits, on one of the loops.
+            // From now on a non-blocking read blocks one of the loops.
             let connection = try node.connect()
             try connection.socket.send(HTTPConnection.request(target))
             var beats = 0
             while socket.next(seconds: 0.45) != nil, beats < 100 { beats += 1 }
             #expect(beats < 100, "a loop hangs, and the beats go on")
             #expect(node.isRunning)
-            // Such a loop does not hold up the end, either.
+            // Such a loop does not delay the stop, either.
             #expect(node.stop(seconds: 30) == 1)
             #expect(node.lineCount(containing: "level=error", "an event loop does not answer") == 1)
         }
 
-        @Test("A watchdog that is meant for another process is not fed")
+        @Test("A watchdog for another process gets no notifications")
         func otherWatchdog() throws {
             let socket = try NotifySocket()
             let node = try NodeProcess(environment: [
@@ -84,8 +84,8 @@ extension Outside {
             #expect(node.waitForExit() == 0)
         }
 
-        @Test("A socket that nobody reads, is not there, or is of another kind holds nothing up")
-        func unheard() throws {
+        @Test("An unread, missing, or wrong kind of socket delays nothing")
+        func unread() throws {
             let socket = try NotifySocket()
             for name in [socket.name, "/nowhere/at/all", "vsock:2:1234", "@", ""] {
                 let stage = try SettingsStage(

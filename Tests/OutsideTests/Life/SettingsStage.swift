@@ -2,7 +2,7 @@ import Foundation
 import Harness
 import Testing
 
-/// An origin, and a node whose settings are in a file.
+/// An origin, and a node with its configuration in a file.
 final class SettingsStage {
     let origin: ScriptedOrigin
     let node: NodeProcess
@@ -10,7 +10,7 @@ final class SettingsStage {
     private let folder: TemporaryFolder
     private var reloads = 0
 
-    /// The node may fetch from loopback only if `text` says so.
+    /// Starts the node, which may fetch from loopback only if `text` permits it.
     init(_ text: String, _ flags: String..., environment: [String: String] = [:]) throws {
         origin = try ScriptedOrigin()
         folder = try TemporaryFolder()
@@ -21,9 +21,9 @@ final class SettingsStage {
 
     deinit { node.kill() }
 
-    /// Has the node read this file; the line in which it says what has become of that.
+    /// Makes the node reload a file with this text, and returns the log line with the outcome.
     ///
-    /// The text is nil for no file.
+    /// With `nil` there is no file.
     @discardableResult
     func reload(_ text: String?, at location: SourceLocation = #_sourceLocation) throws -> String {
         try reload(bytes: text.map { Data($0.utf8) }, at: location)
@@ -51,7 +51,7 @@ final class SettingsStage {
         return lines[reloads - 1]
     }
 
-    /// Has the node read this file, which must be good.
+    /// Makes the node reload a file with this text, which must be valid.
     func change(_ text: String, at location: SourceLocation = #_sourceLocation) throws {
         let line = try reload(text, at: location)
         #expect(line.contains("settings reloaded"), "\(line)", sourceLocation: location)
@@ -64,5 +64,5 @@ final class SettingsStage {
     }
 }
 
-/// The line without which a node of a ``SettingsStage`` fetches nothing from its origin.
+/// The configuration line that permits a node of a ``SettingsStage`` to fetch from its origin.
 let opened = "allow-private-origin: 127.0.0.0/8\n"

@@ -3,9 +3,9 @@ import Harness
 import Testing
 
 extension Outside {
-    @Suite("Bad settings stop the start and say why")
+    @Suite("Invalid settings fail the start with a reason")
     struct SettingsTests {
-        @Test("A node that was given no privilege at all serves")
+        @Test("A node without any privilege serves")
         func unprivileged() throws {
             let origin = try ScriptedOrigin()
             let node = try NodeProcess(isPrivileged: false)
@@ -18,7 +18,7 @@ extension Outside {
             withExtendedLifetime(origin) {}
         }
 
-        /// A bad value of a setting, and what the message must say is allowed.
+        /// Invalid values of settings, with the permitted values that the message must name.
         static let bad: [(name: String, value: String, allowed: String)] = [
             ("memory-limit", "banana", "16MiB"),
             ("memory-limit", "1KiB", "16MiB"),
@@ -65,7 +65,7 @@ extension Outside {
                 sourceLocation: location)
         }
 
-        /// Runs `serve` where nothing else is wrong; listens nowhere for long if it starts at all.
+        /// Runs `serve` with otherwise valid settings; it does not keep running if it starts.
         private func serve(
             _ flags: [String], environment: [String: String] = [:]
         ) throws -> ProgramResult {
@@ -73,7 +73,7 @@ extension Outside {
                 ["serve", "--admin-listen", "off"] + flags, environment: environment, seconds: 5)
         }
 
-        @Test("As flags")
+        @Test("Invalid values as flags")
         func flags() throws {
             for row in Self.bad {
                 // With "=", because a value may begin with a dash.
@@ -82,7 +82,7 @@ extension Outside {
             }
         }
 
-        @Test("As environment")
+        @Test("Invalid values in the environment")
         func environment() throws {
             for row in Self.bad where row.name != "admin-listen" {
                 let variable =
@@ -92,7 +92,7 @@ extension Outside {
             }
         }
 
-        @Test("In the file")
+        @Test("Invalid values in the file")
         func file() throws {
             let folder = try TemporaryFolder()
             for row in Self.bad where row.name != "admin-listen" {
@@ -104,7 +104,7 @@ extension Outside {
             }
         }
 
-        @Test("A file that is missing, no YAML, or holds an unknown key")
+        @Test("A missing file, invalid YAML, or an unknown key")
         func badFiles() throws {
             let folder = try TemporaryFolder()
             let path = folder.appending(path: "nuthatch.yaml").path
@@ -125,7 +125,7 @@ extension Outside {
             expectRefused(try serve(["stray"]), "stray")
         }
 
-        @Test("Flags beat the environment, and the environment beats the file")
+        @Test("Flags override the environment, and the environment overrides the file")
         func precedence() throws {
             let folder = try TemporaryFolder()
             let path = try folder.write("access-log: combined\n", to: "nuthatch.yaml").path
@@ -140,26 +140,26 @@ extension Outside {
             #expect(try log(["--access-log", "json"], ["NUTHATCH_ACCESS_LOG": "off"]))
         }
 
-        @Test("An unknown variable of the environment only warns")
+        @Test("An unknown environment variable only causes a warning")
         func unknownVariable() throws {
             let node = try NodeProcess(environment: ["NUTHATCH_PORT": "tcp://10.0.0.1:80"])
             expectSoon(20) { node.lineCount(containing: "NUTHATCH_PORT") == 1 }
         }
 
-        @Test("Beyond loopback a node must be told which origins it may fetch")
+        @Test("Beyond loopback a node requires allow-origin or a site")
         func openWorld() throws {
             let port = try ReservedPort.forProcess()
             expectRefused(try serve(["--listen", "0.0.0.0:\(port)"]), "allow-origin")
         }
 
-        @Test("A port that is taken is named")
+        @Test("A port in use is named")
         func takenPort() throws {
             let node = try NodeProcess()
             let result = try serve(["--listen", "127.0.0.1:\(node.port)"])
             expectRefused(result, "\(node.port)")
         }
 
-        @Test("Help names every setting with its default and range")
+        @Test("Help lists every setting with its default and range")
         func help() throws {
             let result = try NodeProcess.run(["serve", "--help"])
             #expect(result.status == 0)

@@ -4,16 +4,16 @@ import Harness
 import Testing
 
 extension Outside {
-    @Suite("SIGTERM drains")
+    @Suite("SIGTERM drains the node")
     struct ShutdownTests {
         private let image = TestImage.generated(.jpeg, byteCount: 300_000, seed: 180)
 
-        /// An answer whose second half waits.
+        /// Returns a response whose second half waits for the gate.
         private func half(_ gate: Gate) -> OriginResponse {
             OriginResponse(image).stalling(at: 150_000, .gate(gate))
         }
 
-        @Test("A running answer is completed, new connections are refused, the status is 0")
+        @Test("A response in progress is completed, new connections are refused, the status is 0")
         func drains() throws {
             let stage = try Stage()
             defer { withExtendedLifetime(stage) {} }
@@ -28,7 +28,7 @@ extension Outside {
             #expect(stage.node.waitForExit() == 0)
         }
 
-        @Test("While it drains, the admin port answers and says so")
+        @Test("While the node drains, the admin port responds and reports it")
         func readiness() throws {
             let stage = try Stage()
             defer { withExtendedLifetime(stage) {} }
@@ -47,13 +47,13 @@ extension Outside {
         }
 
         @Test(
-            "A log that nobody reads holds up neither requests nor the end", arguments: [1, 2])
+            "An unread log pipe delays neither requests nor the stop", arguments: [1, 2])
         func stuckLog(descriptor: Int) throws {
             let port = try ReservedPort.forProcess()
             let fifo = FileManager.default.temporaryDirectory
                 .appendingPathComponent("nuthatch-\(UUID().uuidString)").path
             defer { try? FileManager.default.removeItem(atPath: fifo) }
-            // The node itself holds the end for reading, and does not read.
+            // The node itself holds the pipe's reading end and does not read.
             let script =
                 "mkfifo \(fifo) && exec \"$0\" serve --listen 127.0.0.1:\(port) "
                 + "--admin-listen off --access-log json 3<>\(fifo) \(descriptor)>\(fifo)"
@@ -62,7 +62,7 @@ extension Outside {
             let client = try HTTPConnection(port: port)
             let long = String(repeating: "a", count: 900)
             for _ in 0..<500 {
-                // Refused before any connection is made, which is a line in either log.
+                // Refused before any connection is opened, with a line in either log.
                 let response = try client.get("/v1/image?url=http://10.0.0.1/\(long)", seconds: 10)
                 #expect(response.status == 403)
                 guard response.isWhole else { break }
@@ -71,7 +71,7 @@ extension Outside {
             #expect(node.wait(seconds: 20) == 0)
         }
 
-        @Test("Idle connections do not hold the node up")
+        @Test("Idle connections do not delay the stop")
         func idle() throws {
             let node = try NodeProcess()
             let (unused, used) = (try node.connect(), try node.connect())
@@ -81,7 +81,7 @@ extension Outside {
             #expect(used.waitForEnd() != .timedOut)
         }
 
-        @Test("What does not end in time is cut off, and does not look whole")
+        @Test("Responses that do not end in time are cut off and do not look complete")
         func timeOut() throws {
             let stage = try Stage("--drain-timeout", "200ms")
             defer { withExtendedLifetime(stage) {} }
@@ -92,7 +92,7 @@ extension Outside {
             #expect(!response.isWhole && response.ending != .timedOut, "\(response)")
         }
 
-        @Test("A second signal breaks off at once what the first has let go on")
+        @Test("A second signal cuts off what the first one let continue")
         func twice() throws {
             let stage = try Stage("--drain-timeout", "1h")
             defer { withExtendedLifetime(stage) {} }
@@ -109,7 +109,7 @@ extension Outside {
                     containing: "broken off", "connections=1", "told to stop again") == 1)
         }
 
-        @Test("A disk that hangs is waited for no longer than the drain may take")
+        @Test("A hanging disk delays the stop by no more than drain-timeout")
         func hungDisk() throws {
             let disk = try HungDisk()
             let folder = try TemporaryFolder()
@@ -129,7 +129,7 @@ extension Outside {
                     containing: "level=error", "the disk does not answer", "queued_bytes=") == 1)
         }
 
-        @Test("A disk that hangs at the start does not keep the node from being stopped")
+        @Test("A disk that hangs at the start does not prevent a stop")
         func hungStart() throws {
             let disk = try HungDisk()
             try disk.hang()
@@ -149,7 +149,7 @@ extension Outside {
             #expect(node.wait(seconds: 30) == 1, "\(node.errors)")
         }
 
-        @Test("Requests already sent on a connection are answered, and the last says close")
+        @Test("Requests already sent on a connection get responses, the last one with close")
         func pipelined() throws {
             let stage = try Stage()
             defer { withExtendedLifetime(stage) {} }

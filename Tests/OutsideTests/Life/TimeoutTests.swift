@@ -3,11 +3,11 @@ import Harness
 import Testing
 
 extension Outside {
-    @Suite("Clients that are too slow are let go")
+    @Suite("Slow clients are disconnected")
     struct TimeoutTests {
         private let image = TestImage.generated(.jpeg, byteCount: 3_000, seed: 120)
 
-        /// Waits for the end of a connection; a response that comes first must have this status.
+        /// Waits for the end of a connection; a preceding response must have this status.
         private func expectEnd(
             _ connection: HTTPConnection, status: Int?,
             at location: SourceLocation = #_sourceLocation
@@ -20,7 +20,7 @@ extension Outside {
                 connection.waitForEnd(seconds: 20) != .timedOut, sourceLocation: location)
         }
 
-        @Test("A head that does not end is given up with 408 or at once")
+        @Test("An unfinished head gets 408 or a closed connection")
         func head() throws {
             let node = try NodeProcess(["--head-timeout", "200ms"])
             let connection = try node.connect()
@@ -28,7 +28,7 @@ extension Outside {
             expectEnd(connection, status: 408)
         }
 
-        @Test("A head that comes drop by drop is given up all the same")
+        @Test("A head that arrives byte by byte times out too")
         func drippingHead() throws {
             let node = try NodeProcess(["--head-timeout", "200ms", "--idle-timeout", "200ms"])
             let connection = try node.connect()
@@ -40,7 +40,7 @@ extension Outside {
             expectEnd(connection, status: 408)
         }
 
-        @Test("A body that does not come is given up")
+        @Test("A body that does not arrive times out")
         func body() throws {
             let node = try NodeProcess(["--body-timeout", "200ms"])
             for fields in [
@@ -54,7 +54,7 @@ extension Outside {
             }
         }
 
-        @Test("A body that comes drop by drop is given up all the same")
+        @Test("A body that arrives byte by byte times out too")
         func drippingBody() throws {
             let node = try NodeProcess(["--body-timeout", "200ms", "--idle-timeout", "200ms"])
             let connection = try node.connect()
@@ -79,7 +79,7 @@ extension Outside {
             #expect(used.waitForEnd(seconds: 20) != .timedOut)
         }
 
-        @Test("A connection that waits for its answer is not idle")
+        @Test("A connection that waits for its response is not idle")
         func waitingIsNotIdle() throws {
             let stage = try Stage("--idle-timeout", "100ms", "--head-timeout", "100ms")
             defer { withExtendedLifetime(stage) {} }
@@ -87,7 +87,9 @@ extension Outside {
             #expect(try stage.get("/it").matches(image))
         }
 
-        @Test("A client that takes nothing is let go, and its answer does not look whole")
+        @Test(
+            "A client that reads nothing is disconnected, and its response does not look complete"
+        )
         func stalledReader() throws {
             let stage = try Stage(
                 "--send-timeout", "400ms", origin: try ScriptedOrigin(requestsPerConnection: 1))
@@ -106,7 +108,7 @@ extension Outside {
             #expect(!response.isWhole && response.isAsExpected, "\(response)")
         }
 
-        @Test("A client that reads slowly but steadily is not let go")
+        @Test("A client that reads slowly but steadily is not disconnected")
         func slowReader() throws {
             let stage = try Stage("--send-timeout", "1s", "--idle-timeout", "1s")
             defer { withExtendedLifetime(stage) {} }

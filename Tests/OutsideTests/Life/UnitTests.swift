@@ -4,7 +4,7 @@ import Harness
 import Testing
 
 extension Outside {
-    @Suite("The unit of systemd")
+    @Suite("The systemd unit")
     struct UnitTests {
         private static let unit: String = {
             let repository = URL(filePath: #filePath).deletingLastPathComponent()
@@ -21,7 +21,7 @@ extension Outside {
                 .map { String($0.dropFirst(name.count + 1)) }
         }
 
-        @Test("systemd takes every line of it", .enabled(if: UnitTests.manager != nil))
+        @Test("systemd accepts every line of the unit", .enabled(if: UnitTests.manager != nil))
         func verified() throws {
             let folder = try TemporaryFolder()
             let file = folder.appending(path: "nuthatch.service")
@@ -32,7 +32,7 @@ extension Outside {
             #expect(check.status == 0 && check.errors.isEmpty, "\(check.errors)")
         }
 
-        @Test("A node with what the unit leaves it binds a low port, and reads a key of mode 600")
+        @Test("Under the unit's restrictions a node binds a low port and reads a key of mode 600")
         func served() throws {
             let capability = "CAP_NET_BIND_SERVICE"
             #expect(values("CapabilityBoundingSet") == [capability])
@@ -46,7 +46,7 @@ extension Outside {
             let authority = try TestAuthority()
             defer { withExtendedLifetime(authority) {} }
             let leaf = try authority.leaf("localhost")
-            // As systemd hands credentials over: the user's own, in a directory of its own.
+            // Like systemd credentials: owned by the user, in a directory of their own.
             let secrets = folder.appending(path: "credentials")
             try manager.createDirectory(at: secrets, withIntermediateDirectories: false)
             for (name, path) in [("certificate", leaf.certificate), ("key", leaf.key)] {

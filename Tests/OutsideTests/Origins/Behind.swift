@@ -1,14 +1,14 @@
 import Harness
 
-/// Clients behind a load balancer that says who they are.
+/// Requests of clients behind a load balancer that uses the PROXY protocol.
 enum Behind {
     static let flags = ["--trusted-proxy", "127.0.0.1/32"]
-    /// Who behaves.
+    /// The address of a well-behaved client.
     static let good = "198.51.100.7"
-    /// Who does not.
+    /// The address of an abusive client.
     static let bad = "203.0.113.1"
 
-    /// What the load balancer says of a client.
+    /// Returns the PROXY protocol header for a client.
     static func header(of client: String) -> [UInt8] {
         Array("PROXY TCP4 \(client) 192.0.2.8 4321 80\r\n".utf8)
     }

@@ -2,10 +2,10 @@ import Harness
 import Testing
 
 extension Outside {
-    /// What one client, or one URL, can take from the others of a node.
-    @Suite("Nobody crowds out the others")
+    /// Resources of a node that one client or one URL can take from others.
+    @Suite("No client crowds out the others")
     struct CrowdingTests {
-        @Test("A URL on which the origin hangs up does not shut the others of its site")
+        @Test("A URL on which the origin hangs up does not block the others of its site")
         func hangingUp() throws {
             let stage = try SiteStage()
             let bad = TestImage.generated(.gif, byteCount: 3_000, seed: 90)
@@ -17,7 +17,7 @@ extension Outside {
                 #expect(response.status == 200 && response.text == "ok", "\(response)")
             }
             #expect(stage.node.metric("nuthatch_origin_circuit_openings_total") == 0)
-            // The circuit is there: without the origin nobody is asked after a while.
+            // The circuit breaker exists: without the origin, requests stop after a while.
             stage.origin.stop()
             for number in 1...20 { expectProblem(try stage.get("/off/\(number)"), 502) }
             expectProblem(try stage.get("/off/21"), 503)
@@ -26,7 +26,7 @@ extension Outside {
         private let image = TestImage.generated(.gif, byteCount: 3_000, seed: 91)
 
         @Test(
-            "Requests by the hundred to an origin that keeps silent leave room for others",
+            "Hundreds of requests to a silent origin leave slots for others",
             arguments: [true, false])
         func silentOrigin(areOfOneClient: Bool) throws {
             let (slow, other) = (try ScriptedOrigin(), try ScriptedOrigin(host: "127.0.0.9"))
@@ -44,11 +44,11 @@ extension Outside {
                 return Behind.plan(client, ImageRequestTarget.forURL(slow.url("/it?\(number)")))
             }
             let crowd = ClientSwarm(port: node.port, plans)
-            // A client has a quarter of the places, an origin three.
-            let places = areOfOneClient ? 10 : 30
-            #expect(gate.waitForArrivals(places))
+            // A client has a quarter of the slots, an origin three quarters.
+            let slots = areOfOneClient ? 10 : 30
+            #expect(gate.waitForArrivals(slots))
             expectSoon {
-                node.metric("nuthatch_refused_total{reason=\"share\"}") == Double(400 - places)
+                node.metric("nuthatch_refused_total{reason=\"share\"}") == Double(400 - slots)
             }
             for number in 0..<100 {
                 let miss = try Behind.get(
@@ -59,13 +59,14 @@ extension Outside {
             }
             gate.open()
             let responses = crowd.responses()
-            #expect(responses.count { $0.status == 200 } == places)
+            #expect(responses.count { $0.status == 200 } == slots)
             let refused = responses.filter { $0.status == 503 }
-            #expect(refused.count == 400 - places)
+            #expect(refused.count == 400 - slots)
             #expect(refused.allSatisfy { $0["Retry-After"] != nil })
         }
 
-        /// Eight clients ask for a URL each, and are gone once the origin was asked for all.
+        /// Sends one request from each of eight clients, which disconnect once the origin has all
+        /// requests.
         private func leave(_ stage: Stage, _ gate: Gate) throws {
             let leaving = try (0..<8).map { number in
                 let client = try stage.node.connect()
@@ -76,7 +77,7 @@ extension Outside {
             for client in leaving { client.socket.reset() }
         }
 
-        @Test("A fetch that nobody waits for any more gives its place to one that is wanted")
+        @Test("A fetch without waiting clients gives up its slot to one with clients")
         func unwanted() throws {
             let stage = try Stage(
                 "--fills-limit", "8", "--client-share", "100", "--origin-share", "100")
@@ -98,7 +99,7 @@ extension Outside {
             }
         }
 
-        @Test("Of a large image that nobody waits for any more only a little is fetched")
+        @Test("A large image without waiting clients is fetched only up to a small limit")
         func unreadBytes() throws {
             let stage = try Stage()
             defer { withExtendedLifetime(stage) {} }
@@ -114,7 +115,7 @@ extension Outside {
             #expect(stage.node.metric("nuthatch_origin_received_bytes_total") ?? 0 < 10_000_000)
         }
 
-        @Test("For a client that leaves again and again only so much is fetched")
+        @Test("A client that disconnects repeatedly has a limited quota of unread fetched bytes")
         func unreadBytesOfClient() throws {
             let stage = try Stage("--client-unread-limit", "1MiB")
             defer { withExtendedLifetime(stage) {} }
@@ -127,13 +128,13 @@ extension Outside {
             expectSoon { stage.node.metric("nuthatch_waiters") == 0 }
             gate.open()
             expectSoon { stage.node.metric("nuthatch_fills_in_flight") == 0 }
-            // The last piece may have been more than was left.
+            // The last read may have exceeded the rest of the quota.
             let unread = stage.node.metric("nuthatch_origin_unread_bytes_total") ?? 0
             #expect((1_048_576..<3_145_728).contains(unread), "\(unread)")
             #expect(stage.node.metric("nuthatch_memory_entries") ?? 8 < 8)
         }
 
-        @Test("An origin that sends its body drop by drop is given up")
+        @Test("An origin that sends its body byte by byte is abandoned")
         func dripping() throws {
             let stage = try Stage("--origin-idle-timeout", "300ms")
             defer { withExtendedLifetime(stage) {} }
@@ -146,9 +147,9 @@ extension Outside {
             #expect(stage.node.metric("nuthatch_fills_in_flight") == 0)
         }
 
-        @Test("A site's stream of events may come as it happens")
+        @Test("A site's event stream may be slow and long")
         func events() throws {
-            // Its bytes are far below the least rate, and the whole takes longer than silence may.
+            // Its rate is far below the minimum rate, and it lasts longer than the idle timeout.
             let stage = try SiteStage("--origin-idle-timeout", "1s")
             let events = TestImage(
                 name: "events", contentType: "text/event-stream", bytes: Array("data: x\n\n".utf8))

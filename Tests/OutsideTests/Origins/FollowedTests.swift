@@ -14,7 +14,7 @@ extension Outside {
         }
 
         @Test(
-            "The image is one of the URL asked for, in memory and on disk, with where it came from")
+            "The image is stored in memory and on disk under the requested URL, with its final URL")
         func stored() throws {
             let stage = try DiskStage("--disk-limit", "64MiB")
             stage.origin.on("/it", redirect("/else/where?now=1"))
@@ -31,7 +31,7 @@ extension Outside {
             #expect(stage.node.metric("nuthatch_origin_redirects_total") == 0)
         }
 
-        /// Whether a file of the node holds `text`.
+        /// Returns true if a file of the node contains `text`.
         private func isOnDisk(_ text: String, _ stage: DiskStage) throws -> Bool {
             let files = FileManager.default.enumerator(
                 at: stage.directory, includingPropertiesForKeys: nil)
@@ -42,7 +42,7 @@ extension Outside {
             return false
         }
 
-        @Test("A redirect that must not be stored is followed for every request")
+        @Test("An uncacheable redirect is followed for every request")
         func notStored() throws {
             let stage = try Stage.shared()
             defer { withExtendedLifetime(stage) {} }
@@ -55,7 +55,7 @@ extension Outside {
         }
 
         @Test(
-            "A stale image is held against the origin by way of its redirects, and stays if it may")
+            "A stale image is revalidated through its redirects, and kept if it is unchanged")
         func revalidated() throws {
             let stage = try Stage.shared()
             defer { withExtendedLifetime(stage) {} }
@@ -72,7 +72,7 @@ extension Outside {
             #expect(stage.fetches("/it") == 2 && stage.fetches("/there") == 2)
         }
 
-        @Test("What another URL says of a validator confirms nothing")
+        @Test("A 304 of another redirect target confirms nothing")
         func ledElsewhere() throws {
             let stage = try Stage.shared()
             defer { withExtendedLifetime(stage) {} }

@@ -93,7 +93,7 @@ extension Misbehaviour {
             .send("\r\n0;c\r\nX-Checksum: 1\r\n\r\n"), seen: .image(isStored: true), logged: nil),
     ]
 
-    // MARK: What it means
+    // MARK: Semantics
 
     static let meanings: [Misbehaviour] = [
         .init(
@@ -198,14 +198,14 @@ extension Misbehaviour {
             ] + whole, seen: .image(isStored: true), logged: nil),
     ]
 
-    // MARK: Connections that were used before
+    // MARK: Reused connections
 
-    /// What leaves a connection behind that may be used again.
+    /// The steps of a first exchange that leaves the connection reusable.
     private static let first: [ByteOrigin.Step] = [
         .awaitRequestHead, .send("HTTP/1.1 403 N\r\nContent-Length: 0\r\n\r\n"),
     ]
 
-    /// These are asked twice; what is said is of the second time.
+    /// Cases with two requests; the expectations are those of the second.
     static let reuse: [Misbehaviour] = [
         .init(
             "closes a connection just as it is used again", first + [.awaitRequestHead, .close],

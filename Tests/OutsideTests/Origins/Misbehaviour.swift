@@ -1,24 +1,24 @@
 import Harness
 
-/// One way in which an origin misbehaves, and what the node is to make of it.
+/// One kind of origin misbehaviour and the expected behaviour of the node.
 struct Misbehaviour: Sendable {
-    /// What the client is to see.
+    /// The response that the client must receive.
     enum Seen: Sendable {
         /// A problem document with this status and the name at the end of its type.
         case problem(Int, String)
-        /// A problem document of status 502, whatever it is called.
+        /// A problem document of status 502 and any type.
         case fetchFailed
-        /// An answer that nobody can take for whole.
+        /// A response that no client can accept as complete.
         case broken
         /// The image.
         case image(isStored: Bool)
     }
 
     let name: String
-    /// The nth connection follows the nth of these, the last one all others.
+    /// Scripts of the connections in order; further connections follow the last one.
     let scripts: [[ByteOrigin.Step]]
     let seen: Seen
-    /// What the line of the log says; nil if none is written.
+    /// The expected log line; `nil` if none is written.
     let logged: String?
 
     init(
@@ -30,7 +30,7 @@ struct Misbehaviour: Sendable {
         self.logged = logged
     }
 
-    /// The image of every answer that has one: a whole GIF of 1 by 1.
+    /// The image of every response that has one: a complete 1 by 1 GIF.
     static let image: [UInt8] = [
         0x47, 0x49, 0x46, 0x38, 0x39, 0x61, 1, 0, 1, 0, 0x80, 0, 0, 0xFF, 0xFF, 0xFF, 0, 0, 0,
         0x2C, 0, 0, 0, 0, 1, 0, 1, 0, 0, 2, 2, 0x44, 1, 0, 0x3B,
@@ -44,14 +44,14 @@ struct Misbehaviour: Sendable {
     static let all =
         connecting + heads + interim + bodies + chunks + meanings + redirects + reuse
 
-    // MARK: Before an answer
+    // MARK: Before a response
 
     static let connecting: [Misbehaviour] = [
         .init(
             "closes at once", [.close], seen: .problem(502, "origin-answer-truncated"),
             logged: "without an answer"),
         .init(
-            // Before or after the node has noticed that it is connected.
+            // Before or after the node has noticed that the connection is open.
             "resets at once", [.reset], seen: .fetchFailed, logged: "origin fetch failed"),
         .init(
             "closes after the request", [.awaitRequestHead, .close],

@@ -5,7 +5,7 @@ import Testing
 extension Outside {
     @Suite("Origins that misbehave")
     struct MisbehaviourTests {
-        /// Limits that are soon reached.
+        /// Limits that are reached soon.
         private static let flags = [
             "--origin-connect-timeout", "500ms", "--origin-first-byte-timeout", "500ms",
             "--origin-idle-timeout", "500ms", "--origin-total-timeout", "3s",
@@ -15,9 +15,9 @@ extension Outside {
             "--origin-circuit-failures", "0", "--origin-keepalive", "3s",
         ]
 
-        /// What the node has in use, as far as a fetch can leave it behind.
+        /// The resources of a node that a fetch could leak.
         private struct Use: Equatable {
-            var fills: Double?
+            var fetches: Double?
             var waiters: Double?
             var memory: Double?
             var entries: Double?
@@ -25,7 +25,7 @@ extension Outside {
             var waiting: Double?
 
             init(of node: NodeProcess) {
-                fills = node.metric("nuthatch_fills_in_flight")
+                fetches = node.metric("nuthatch_fills_in_flight")
                 waiters = node.metric("nuthatch_waiters")
                 memory = node.metric("nuthatch_memory_used_bytes")
                 entries = node.metric("nuthatch_memory_entries")
@@ -35,16 +35,16 @@ extension Outside {
             }
         }
 
-        @Test("Each gets its answer, its line in the log, and leaves nothing behind")
+        @Test("Each kind gets its response and log line, and leaks no resource")
         func misbehaviours() async throws {
             let node = try NodeProcess(Self.flags)
             let stage = Stage(origin: try ScriptedOrigin(), node: node)
-            // The first connections and look-ups open what then stays open.
+            // The first connections and lookups open what then stays open.
             _ = try node.get(ImageRequestTarget.forURL("http://127.0.0.99:1/"))
             let before = try stage.settledDescriptors()
             #expect(Misbehaviour.all.count >= 60)
             for misbehaviour in Misbehaviour.all { try await play(misbehaviour, against: node) }
-            // Idle connections go by themselves.
+            // Idle connections close by themselves.
             expectSoon(20) { node.metric("nuthatch_origin_connections") == 0 }
             #expect(try stage.settledDescriptors() == before)
             #expect(node.isRunning)
@@ -53,14 +53,14 @@ extension Outside {
         private func play(_ misbehaviour: Misbehaviour, against node: NodeProcess) async throws {
             let origin = try await ByteOrigin.listening(
                 on: MultiThreadedEventLoopGroup.singleton, scripts: misbehaviour.scripts)
-            // A port is soon given again, and the node still has what was stored of it.
+            // A port is soon reused, and the node may still hold entries for it.
             let name = misbehaviour.name.filter { $0.isASCII && $0.isLetter }
             let target = ImageRequestTarget.forURL("http://127.0.0.1:\(origin.port)/\(name)")
             let isReused = Misbehaviour.reuse.contains { $0.name == misbehaviour.name }
             let busy = Use(of: node).busy
             if isReused { _ = try node.get(target) }
             var before = Use(of: node)
-            // The client has its answer a moment before the connection is idle again.
+            // The client has its response a moment before the connection is idle again.
             before.busy = busy
             let linesBefore = lines(of: node).count
             let response = try node.get(target)
@@ -74,7 +74,7 @@ extension Outside {
             }
             if isStored { #expect(try node.get(target).isHit, "\(misbehaviour.name)") }
             var said = lines(of: node).dropFirst(linesBefore)
-            // A line may be written a moment after the answer.
+            // A line may be written a moment after the response.
             if misbehaviour.logged != nil {
                 _ = Deadline.seconds(10).waitUntil {
                     said = lines(of: node).dropFirst(linesBefore)
@@ -106,7 +106,7 @@ extension Outside {
             }
         }
 
-        /// What the node has said of origins.
+        /// Returns the node's log lines about origins.
         private func lines(of node: NodeProcess) -> [Substring] {
             node.output.split(separator: "\n").filter { $0.contains("message=\"origin ") }
         }

@@ -2,11 +2,11 @@ import Harness
 import Testing
 
 extension Outside {
-    @Suite("Overload: misses are told to come again, hits go on")
+    @Suite("Under overload misses get 503 and hits go on")
     struct OverloadTests {
         private static let hot = TestImage.generated(.png, byteCount: 9_000, seed: 70)
 
-        /// A stage whose node has one image in memory.
+        /// Starts a stage whose node has one image in memory.
         private func stage(_ flags: String...) throws -> Stage {
             let origin = try ScriptedOrigin()
             origin.on("/hot", OriginResponse(Self.hot, fields: [lasting]))
@@ -29,7 +29,7 @@ extension Outside {
             #expect(stage.node.metric("nuthatch_refused_total{reason=\"\(reason)\"}") == count)
         }
 
-        @Test("Past an origin's places and its queue")
+        @Test("Requests beyond an origin's slots and queue are refused")
         func queue() throws {
             let stage = try stage(
                 "--origin-connections", "2", "--origin-queue-limit", "3",
@@ -55,7 +55,7 @@ extension Outside {
             }
         }
 
-        @Test("After the time that a request may wait; the fetch goes on for others")
+        @Test("Requests are refused after the maximum wait, and the fetch goes on for others")
         func waitTime() throws {
             let stage = try stage("--wait-timeout", "300ms")
             defer { withExtendedLifetime(stage) {} }
@@ -72,7 +72,7 @@ extension Outside {
             #expect(stage.fetches("/it") == 1)
         }
 
-        @Test("An origin that fails again and again is left alone, said once, and seen on a page")
+        @Test("After repeated failures an origin is not tried, which is logged once and shown")
         func circuit() throws {
             let stage = try stage(
                 "--origin-circuit-failures", "3", "--origin-circuit-time", "60s")
@@ -101,13 +101,14 @@ extension Outside {
             #expect(lines.count { $0.contains("origin fetch failed") } == 3)
         }
 
-        @Test("Bodies that are not kept leave half of the memory to those that are")
+        @Test("Unstored bodies leave half of the memory to stored ones")
         func memory() throws {
             let stage = try stage("--memory-limit", "16MiB", "--object-limit", "16KiB")
             defer { withExtendedLifetime(stage) {} }
             let large = TestImage.generated(.jpeg, byteCount: 2_000_000, seed: 74)
             stage.origin.on("/large", OriginResponse(large))
-            // Clients that read nothing: each has a window to itself, since none can share.
+            // Clients that read nothing: each has its own buffer, since uncacheable responses are
+            // not shared.
             let stalled = try (0..<400).map { number in
                 let connection = try stage.node.connect(receiveBufferBytes: 4_096)
                 let target = stage.target("/large?\(number)")

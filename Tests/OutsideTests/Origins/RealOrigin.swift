@@ -1,16 +1,16 @@
 import Foundation
 import Harness
 
-/// A web server that nobody here wrote, serving a folder.
+/// A third-party web server that serves a folder.
 final class RealOrigin {
     enum Server: String, CaseIterable, Sendable {
         case nginx
         case apache2
         case python3
-        /// In front of nginx.
+        /// HAProxy in front of nginx.
         case haproxy
 
-        /// Whether everything that it needs is installed.
+        /// True if everything that it needs is installed.
         var isInstalled: Bool {
             let needed = self == .haproxy ? ["haproxy", "nginx"] : [rawValue]
             return needed.allSatisfy { (try? Program.find($0)) != nil }
@@ -24,10 +24,10 @@ final class RealOrigin {
     let port: Int
     private let program: Program
     private let folder: TemporaryFolder
-    /// What it stands in front of.
+    /// The server behind this one.
     private let behind: RealOrigin?
 
-    /// Starts `server` on a free port, and waits until it answers.
+    /// Starts `server` on a free port and waits until it responds.
     init(_ server: Server, serving path: String, keepsAlive: Bool) throws {
         folder = try TemporaryFolder()
         port = try ReservedPort.forProcess()
@@ -52,7 +52,7 @@ final class RealOrigin {
     deinit { program.kill() }
 }
 
-/// How each server is told what to do.
+/// The configuration of each server.
 private struct Setup {
     let port: Int
     let path: String

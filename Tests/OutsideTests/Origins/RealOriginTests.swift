@@ -5,7 +5,7 @@ import Testing
 import Trials
 
 extension Outside {
-    /// Origins that nobody here wrote: what is there of nginx, Apache httpd, Python and HAProxy.
+    /// Third-party origins: whichever of nginx, Apache httpd, Python and HAProxy are installed.
     ///
     /// `NUTHATCH_LONG=1` fetches 10,000 images from each, otherwise it is a few hundred.
     @Suite("Real origins", .serialized)
@@ -14,14 +14,14 @@ extension Outside {
         static let installed = RealOrigin.Server.allCases.filter(\.isInstalled)
 
         @Test(
-            "Every image comes byte for byte, by one fetch, with keep-alive and without",
+            "Every image arrives byte for byte, by one fetch, with keep-alive and without",
             .enabled(if: !installed.isEmpty, "none of them is installed"),
             arguments: installed)
         func everyImage(_ server: RealOrigin.Server) throws {
             let folder = try ImageFolder(count: Self.count)
             for keepsAlive in [true, false] {
                 let origin = try RealOrigin(server, serving: folder.path, keepsAlive: keepsAlive)
-                // Less memory than images, so that what is evicted is part of it.
+                // Less memory than the images need, so that eviction is included.
                 let node = try NodeProcess(["--memory-limit", "16MiB"])
                 let wrong = try fetchAll(of: folder, from: origin, through: node)
                 #expect(wrong == [], "\(server), keep-alive \(keepsAlive)")
@@ -33,7 +33,7 @@ extension Outside {
             }
         }
 
-        /// The names of the images that did not come whole, at most ten.
+        /// Returns the names of the images that did not arrive complete, at most ten.
         private func fetchAll(
             of folder: ImageFolder, from origin: RealOrigin, through node: NodeProcess
         ) throws -> [String] {

@@ -2,7 +2,7 @@ import Certificates
 import Foundation
 import Harness
 
-/// A server of TLS that nobody here wrote: that of Python, which gives every path the same image.
+/// Python's TLS server, which serves the same image on every path.
 final class SecureOrigin {
     struct NotReady: Error, CustomStringConvertible {
         let description: String
@@ -12,10 +12,10 @@ final class SecureOrigin {
     private let program: Program
     private let folder: TemporaryFolder
 
-    /// Python, if it is installed.
+    /// The path of Python; `nil` if it is not installed.
     static var python: String? { try? Program.find("python3") }
 
-    /// Serves `image` with `field` on `port`, or on a free one; `isOld` for TLS 1.0 and 1.1 alone.
+    /// Serves `image` with `field` on `port` or a free port; `isOld` permits only TLS 1.0 and 1.1.
     init(
         showing certificate: TestCertificate, image: TestImage, field: String = "X: y",
         port: Int? = nil, isOld: Bool = false
@@ -43,7 +43,7 @@ final class SecureOrigin {
 
     deinit { stop() }
 
-    /// Ends it and every connection that it has.
+    /// Stops the server and all its connections.
     func stop() {
         program.kill()
         _ = program.wait(seconds: 10)

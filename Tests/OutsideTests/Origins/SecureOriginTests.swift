@@ -4,12 +4,12 @@ import Harness
 import Testing
 
 extension Outside {
-    /// Origins over TLS whose server nobody here wrote.
+    /// Origins over TLS with a third-party server.
     @Suite(
         "Secure origins", .serialized,
         .enabled(if: SecureOrigin.python != nil, "Python is not installed"))
     struct SecureOriginTests {
-        /// What is wrong with an origin, and what the log says of it.
+        /// A fault of an origin's TLS, and the expected words in the log.
         struct Fault: CustomTestStringConvertible, Sendable {
             let name: String
             let certificate: TestCertificate
@@ -51,7 +51,7 @@ extension Outside {
                 why: "The origin speaks no version of TLS that is new enough"),
         ]
 
-        /// A file with the authority's certificate, and a node that believes it.
+        /// Calls the body with a file of the authority's certificate and a node that trusts it.
         private func withNode(
             _ flags: [String] = [], _ body: (NodeProcess) throws -> Void
         ) throws {
@@ -61,7 +61,7 @@ extension Outside {
             try body(try NodeProcess(["--origin-ca", file.path] + flags))
         }
 
-        @Test("An image comes whole over TLS, and the connection is kept")
+        @Test("An image arrives complete over TLS, and the connection is kept")
         func fetched() throws {
             let image = TestImage.png(width: 4, height: 4)
             let origin = try SecureOrigin(showing: Self.good, image: image)
@@ -75,7 +75,7 @@ extension Outside {
             }
         }
 
-        @Test("What is wrong with an origin's TLS is 502, and in the log", arguments: faults)
+        @Test("A fault of an origin's TLS gives 502 and a log line", arguments: faults)
         func refused(_ fault: Fault) throws {
             let origin = try SecureOrigin(
                 showing: fault.certificate, image: TestImage.png(width: 4, height: 4),
@@ -92,7 +92,7 @@ extension Outside {
             }
         }
 
-        @Test("A stale copy stands in where the origin's TLS fails and it may", arguments: faults)
+        @Test("A permitted stale copy is served while the origin's TLS fails", arguments: faults)
         func standsIn(_ fault: Fault) throws {
             let image = TestImage.png(width: 4, height: 4)
             let good = try SecureOrigin(
@@ -113,9 +113,7 @@ extension Outside {
             }
         }
 
-        @Test(
-            "A site believes its own issuers or keys alone; a file of no use changes nothing"
-        )
+        @Test("A site trusts only its own issuers or keys; an unusable file changes nothing")
         func ofSite() throws {
             let image = TestImage.png(width: 4, height: 4)
             let alone = TestCertificate("alone", names: Self.names)
@@ -150,7 +148,7 @@ extension Outside {
             node.hangUp()
             expectSoon(20) { node.lineCount(containing: "settings reloaded") == 2 }
             expectProblem(try node.get("/4.png", host: "a.example"), 502)
-            // The same name, and another content.
+            // The same name with other content.
             try Data(alone.pem).write(to: issuers)
             node.hangUp()
             expectSoon(20) { node.lineCount(containing: "settings reloaded") == 3 }

@@ -3,10 +3,10 @@ import Harness
 import Testing
 
 extension Outside {
-    /// Who may ask for any URL could have the node try out names and ports.
-    @Suite("Errors tell clients nothing of names and ports")
+    /// A client that may request any URL could use the node to probe names and ports.
+    @Suite("Errors disclose nothing about names and ports")
     struct SilenceTests {
-        @Test("A closed port, one that is silent, and names there are not or must not be, are one")
+        @Test("Closed and silent ports, and unknown and forbidden names, give the same error")
         func unreachable() throws {
             let deaf = try FullBacklogListener()
             let closed = try ReservedPort()
@@ -40,21 +40,21 @@ extension Outside {
             for word in ["127.0.0.1", "localhost", "db.invalid", "5432", "\(closed.number)"] {
                 #expect(responses.allSatisfy { !$0.contains(word) }, "\(word): \(responses)")
             }
-            // Nor does a page that sends the node there learn it.
+            // A page that redirects the node there does not learn it, either.
             let led = try node.get(ImageRequestTarget.forURL(redirecting.url("/it")))
             expectProblem(led, 502)
             #expect(!led.text.contains("localhost") && !led.text.contains("5432"), "\(led)")
             withExtendedLifetime((deaf, redirecting)) {}
         }
 
-        @Test("A site's clients are not told where its origin is")
+        @Test("A site's clients do not learn its origin's address")
         func ofSite() throws {
             let closed = try ReservedPort()
             let node = try NodeProcess([
                 "--site", "a.example=http://127.0.0.1:\(closed.number)",
                 "--origin-circuit-failures", "2",
             ])
-            // The last is refused because the origin is left alone.
+            // The last is refused by the circuit breaker.
             for _ in 0..<4 {
                 let response = try node.get("/it", host: "a.example")
                 expectProblem(response, 502...503)

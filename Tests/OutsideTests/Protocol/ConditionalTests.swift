@@ -27,7 +27,7 @@ extension Outside {
             (["If-None-Match: \"v1\"", "If-Modified-Since: \(earlier)"], 304),
         ]
 
-        @Test("A stored image answers by its validators, and asks nobody")
+        @Test("A stored image is evaluated by its validators, without an origin request")
         func table() throws {
             let stage = try Stage.shared()
             defer { withExtendedLifetime(stage) {} }
@@ -71,7 +71,7 @@ extension Outside {
             }
         }
 
-        @Test("A conditional request for a cold image is answered right, and stores the image")
+        @Test("A conditional request for a cold image gets the right response and stores the image")
         func cold() throws {
             let stage = try Stage.shared()
             defer { withExtendedLifetime(stage) {} }

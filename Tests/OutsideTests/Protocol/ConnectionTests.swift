@@ -2,11 +2,11 @@ import Harness
 import Testing
 
 extension Outside {
-    @Suite("Connections of clients")
+    @Suite("Client connections")
     struct ConnectionTests {
         private let image = TestImage.generated(.gif, byteCount: 3_000, seed: 90)
 
-        /// A node that can fetch the image, and the request target for it.
+        /// Starts a node that can fetch the image, and returns its request target.
         private func stage() throws -> (Stage, String) {
             let stage = try Stage()
             defer { withExtendedLifetime(stage) {} }
@@ -14,7 +14,7 @@ extension Outside {
             return (stage, stage.target(path))
         }
 
-        @Test("Health and readiness are answered")
+        @Test("Health and readiness respond")
         func health() throws {
             let node = try NodeProcess()
             for path in ["/healthz", "/readyz"] {
@@ -32,7 +32,7 @@ extension Outside {
             for _ in 0..<100 { #expect(try connection.get(target).matches(image)) }
         }
 
-        @Test("Fifty requests in one write are answered in order, hits and misses mixed")
+        @Test("Fifty requests in one write get responses in order, hits and misses mixed")
         func pipelining() throws {
             let stage = try Stage.shared()
             defer { withExtendedLifetime(stage) {} }
@@ -50,7 +50,7 @@ extension Outside {
             #expect(paths.allSatisfy { stage.fetches($0) == 1 })
         }
 
-        @Test("More requests in one write than may wait are all answered in order")
+        @Test("More pipelined requests than the limit all get responses in order")
         func pipelineLimit() throws {
             let stage = try Stage("--pipeline-limit", "4KiB")
             defer { withExtendedLifetime(stage) {} }
@@ -61,7 +61,7 @@ extension Outside {
             for _ in 0..<200 { #expect(connection.readResponse().matches(image)) }
         }
 
-        @Test("A request in single bytes is answered like one in a piece")
+        @Test("A request in single bytes is handled like one in a single piece")
         func dribbled() throws {
             let (stage, target) = try stage()
             defer { withExtendedLifetime(stage) {} }
@@ -70,7 +70,7 @@ extension Outside {
             #expect(connection.readResponse().matches(image))
         }
 
-        @Test("An empty line before a request, and an absolute target, are understood")
+        @Test("An empty line before a request and an absolute-form target are accepted")
         func tolerance() throws {
             let (stage, target) = try stage()
             defer { withExtendedLifetime(stage) {} }
@@ -82,7 +82,7 @@ extension Outside {
             #expect(connection.readResponse().matches(image))
         }
 
-        @Test("HTTP/1.0 gets a whole answer without chunks and a closed connection")
+        @Test("HTTP/1.0 gets a complete response without chunks and a closed connection")
         func http10() throws {
             let stage = try Stage.shared()
             defer { withExtendedLifetime(stage) {} }
@@ -100,7 +100,7 @@ extension Outside {
             }
         }
 
-        @Test("Connection: close is honoured and said back")
+        @Test("Connection: close is honoured and returned")
         func close() throws {
             let (stage, target) = try stage()
             defer { withExtendedLifetime(stage) {} }
@@ -111,7 +111,7 @@ extension Outside {
             #expect(connection.waitForEnd() == .truncated)
         }
 
-        @Test("A client that has said all it will say still gets its answer")
+        @Test("A client that has shut down its sending side still gets its response")
         func halfClosed() throws {
             let (stage, target) = try stage()
             defer { withExtendedLifetime(stage) {} }
@@ -134,7 +134,7 @@ extension Outside {
             ["Content-Length: 0\r\n\r\n", ""],
         ]
 
-        @Test("A body on GET is passed over and the next request read where it begins")
+        @Test("A body on GET is skipped and the next request is read where it begins")
         func bodies() throws {
             let (stage, target) = try stage()
             defer { withExtendedLifetime(stage) {} }
@@ -149,7 +149,7 @@ extension Outside {
             #expect(stage.origin.log.count == 1)
         }
 
-        @Test("A client that waits for 100 is told to go on, or answered at once")
+        @Test("A client that expects 100 gets it, or the final response at once")
         func expectContinue() throws {
             let (stage, target) = try stage()
             defer { withExtendedLifetime(stage) {} }

@@ -3,8 +3,8 @@ import Harness
 import Testing
 
 extension Outside {
-    /// A client that somebody else wrote.
-    @Suite("curl gets what it asks for")
+    /// A third-party client.
+    @Suite("curl gets what it requests")
     struct CurlTests {
         private let image = TestImage.generated(.jpeg, byteCount: 250_000, seed: 110)
 
@@ -26,7 +26,7 @@ extension Outside {
 
         private func text(_ data: Data) -> String { String(decoding: data, as: UTF8.self) }
 
-        @Test("The image, cold, from memory, compressed or not, with HTTP/1.0 and twice at once")
+        @Test("The image: cold, from memory, compressed or not, with HTTP/1.0 and twice at once")
         func get() throws {
             let (stage, url) = try stage()
             defer { withExtendedLifetime(stage) {} }
@@ -55,7 +55,7 @@ extension Outside {
             }
         }
 
-        @Test("A range, and several")
+        @Test("A range, and several ranges")
         func range() throws {
             let (stage, url) = try stage()
             defer { withExtendedLifetime(stage) {} }
@@ -68,7 +68,7 @@ extension Outside {
             #expect(parts.contains("206") && parts.contains("multipart/byteranges"))
         }
 
-        @Test("Conditions by date and by tag")
+        @Test("Conditions by date and by entity tag")
         func conditions() throws {
             let (stage, url) = try stage()
             defer { withExtendedLifetime(stage) {} }

@@ -21,7 +21,7 @@ extension Outside {
             }
         }
 
-        /// A request for health with further lines, each given with its ending.
+        /// Returns a health request with further lines, each given with its line ending.
         private static func with(_ lines: String) -> String {
             "GET /healthz HTTP/1.1\r\nHost: a\r\n\(lines)\r\n"
         }
@@ -108,7 +108,7 @@ extension Outside {
 
         private static let endless = String(repeating: "a", count: 100_000)
 
-        @Test("Each has its status and closes the connection")
+        @Test("Each malformed request gets its status and closes the connection")
         func table() throws {
             let node = try NodeProcess()
             let rows = Self.framing + Self.lines + Self.requestLines + Self.hosts + Self.oversize
@@ -126,7 +126,7 @@ extension Outside {
             #expect(connection.waitForEnd(seconds: 10) != .timedOut, "\(row.name)")
         }
 
-        @Test("Nothing behind a malformed request is read as another")
+        @Test("No bytes after a malformed request are read as another request")
         func nothingBehind() throws {
             let stage = try Stage.shared()
             defer { withExtendedLifetime(stage) {} }
@@ -142,7 +142,7 @@ extension Outside {
         }
 
         @Test(
-            "A malformed chunk ends the connection, and no request is read out of it",
+            "A malformed chunk ends the connection, and no request is read from it",
             arguments: [
                 "x\r\n", "5\r\nabc\r\n", "1\r\nabc\r\n", "-1\r\n\r\n", "1\nab\r\n", "1 \r\n",
             ])

@@ -2,12 +2,12 @@ import Harness
 import Testing
 
 extension Outside {
-    @Suite("Ranges")
+    @Suite("Range requests")
     struct RangeTests {
         private static let count = 200_000
         private let image = TestImage.generated(.png, byteCount: count, seed: 80)
 
-        /// A node that has the image in memory, and the image's path.
+        /// Starts a node that has the image in memory, and returns the image's path.
         private func primed() throws -> (Stage, String) {
             let stage = try Stage()
             defer { withExtendedLifetime(stage) {} }
@@ -32,7 +32,7 @@ extension Outside {
             ("bytes= 5-9", 5..<10),
         ]
 
-        @Test("One range brings exactly its bytes")
+        @Test("One range gets exactly its bytes")
         func one() throws {
             let (stage, path) = try primed()
             defer { withExtendedLifetime(stage) {} }
@@ -51,7 +51,7 @@ extension Outside {
         }
 
         @Test(
-            "What is no range of bytes is as if not said",
+            "An invalid Range field is ignored",
             arguments: ["bytes=5-2", "items=0-5", "bytes=", "bytes=a-b", "bytes=1-2-3", "5-9"])
         func ignored(_ range: String) throws {
             let (stage, path) = try primed()
@@ -59,7 +59,9 @@ extension Outside {
             #expect(try stage.get(path, fields: ["Range: \(range)"]).matches(image))
         }
 
-        @Test("A range beyond the end is 416 with the true length", arguments: ["200000-", "-0"])
+        @Test(
+            "A range beyond the end gets 416 with the complete length",
+            arguments: ["200000-", "-0"])
         func unsatisfiable(_ range: String) throws {
             let (stage, path) = try primed()
             defer { withExtendedLifetime(stage) {} }
@@ -71,7 +73,7 @@ extension Outside {
             #expect(response["ETag"] == nil)
         }
 
-        @Test("Several ranges come as parts, each with its place and bytes")
+        @Test("Several ranges get one part each, with position and bytes")
         func several() throws {
             let (stage, path) = try primed()
             defer { withExtendedLifetime(stage) {} }
@@ -105,7 +107,7 @@ extension Outside {
             }
         }
 
-        @Test("If-Range decides between the part and the whole")
+        @Test("If-Range selects the range or the complete image")
         func ifRange() throws {
             let (stage, path) = try primed()
             defer { withExtendedLifetime(stage) {} }
@@ -122,7 +124,7 @@ extension Outside {
             }
         }
 
-        @Test("If-None-Match comes before the range, and HEAD has no range")
+        @Test("If-None-Match takes precedence over Range, and HEAD ignores Range")
         func precedence() throws {
             let (stage, path) = try primed()
             defer { withExtendedLifetime(stage) {} }
@@ -133,7 +135,7 @@ extension Outside {
             #expect(head.status == 200 && head["Content-Length"] == "200000")
         }
 
-        @Test("A range of a cold image fetches the whole, once, and answers with the part")
+        @Test("A range of a cold image causes one complete fetch and gets its part")
         func cold() throws {
             let stage = try Stage.shared()
             defer { withExtendedLifetime(stage) {} }
@@ -143,14 +145,14 @@ extension Outside {
             #expect(response["Content-Range"] == "bytes 70000-70099/200000")
             let isSame = response.body == image.bytes(70_000..<70_100)
             #expect(isSame)
-            // A hit, or served from the fetch that the range caused: it may not have ended.
+            // A hit, or served from the fetch that the range caused, which may not have ended.
             let whole = try stage.get(path)
             #expect(whole.matches(image), "\(whole)")
             #expect(stage.fetches(path) == 1)
             #expect(stage.origin.requests(path).first?.fields["Range"] == nil)
         }
 
-        @Test("A range of a cold image is answered as soon as its bytes are there")
+        @Test("A range of a cold image is sent as soon as its bytes are there")
         func coldStreams() throws {
             let stage = try Stage.shared()
             defer { withExtendedLifetime(stage) {} }
@@ -167,7 +169,9 @@ extension Outside {
             #expect(try client.get("/healthz", seconds: 5).status == 200, "it is free again")
         }
 
-        @Test("Of a large cold image no more is fetched than a range needs, the second time all")
+        @Test(
+            "A range of a large cold image fetches only its bytes, and everything the second time"
+        )
         func coldLarge() throws {
             let stage = try Stage()
             defer { withExtendedLifetime(stage) {} }
@@ -191,7 +195,7 @@ extension Outside {
             #expect(stage.fetches("/it") == 2)
         }
 
-        @Test("A client that may have no more fetched than it reads gets the whole image")
+        @Test("A client over its quota of unread bytes gets the complete image")
         func coldBeyondLimit() throws {
             let stage = try Stage("--client-unread-limit", "0B")
             defer { withExtendedLifetime(stage) {} }
@@ -200,7 +204,7 @@ extension Outside {
             #expect(stage.node.metric("nuthatch_origin_unread_bytes_total") == 0)
         }
 
-        @Test("A range of a cold image of unknown length is answered right")
+        @Test("A range of a cold image of unknown length gets the right response")
         func coldChunked() throws {
             let stage = try Stage.shared()
             defer { withExtendedLifetime(stage) {} }

@@ -2,9 +2,9 @@ import Harness
 import Testing
 
 extension Outside {
-    @Suite("Requests that are well formed and refused")
+    @Suite("Well-formed requests that are refused")
     struct RefusalTests {
-        @Test("Unknown paths are not found, and the connection goes on")
+        @Test("Unknown paths are not found, and the connection stays open")
         func unknownPaths() throws {
             let node = try NodeProcess()
             let connection = try node.connect()
@@ -15,7 +15,7 @@ extension Outside {
         }
 
         @Test(
-            "Other methods are not allowed, and told which are",
+            "Other methods get 405 with an Allow field",
             arguments: ["POST", "PUT", "DELETE", "PATCH"])
         func methods(_ method: String) throws {
             let stage = try Stage.shared()
@@ -27,7 +27,7 @@ extension Outside {
             #expect(stage.origin.log.isEmpty)
         }
 
-        @Test("A missing or bad URL is a bad request")
+        @Test("A missing or invalid URL is a bad request")
         func urls() throws {
             let node = try NodeProcess()
             let connection = try node.connect()
@@ -50,7 +50,7 @@ extension Outside {
             }
         }
 
-        @Test("Origins that are not allowed are forbidden, and not asked")
+        @Test("Origins that are not allowed are forbidden and get no request")
         func allowOrigin() throws {
             let origin = try ScriptedOrigin()
             let image = TestImage.generated(.png, byteCount: 500, seed: 2)
@@ -67,7 +67,7 @@ extension Outside {
             #expect(try open.get(ImageRequestTarget.forURL(origin.url(path))).matches(image))
         }
 
-        @Test("Private addresses are forbidden by default, in every spelling, and not asked")
+        @Test("Private addresses in every spelling are forbidden by default and get no request")
         func privateAddresses() throws {
             let origin = try ScriptedOrigin()
             let node = try NodeProcess(allowsLoopback: false)
@@ -80,7 +80,7 @@ extension Outside {
             ] {
                 let response = try node.get(
                     ImageRequestTarget.forURL("http://\(host):\(port)/a.png"))
-                // That a name leads to a private address is told to nobody who asks for it.
+                // The response does not disclose that a name resolves to a private address.
                 expectProblem(response, host == "localhost" ? 502 : 403, host)
             }
             #expect(origin.connectionsOpened == 0)

@@ -3,9 +3,11 @@ import NIOPosix
 import Testing
 
 extension Outside {
-    @Suite("Versions and heads past what is usual")
+    @Suite("Unusual versions and large heads")
     struct VersionTests {
-        @Test("RFC 9110 §2.5: a request in HTTP/1.2 is one in HTTP/1.1, and its connection goes on")
+        @Test(
+            "RFC 9110 §2.5: a request in HTTP/1.2 is handled as HTTP/1.1 and keeps its connection"
+        )
         func requests() throws {
             let stage = try SiteStage()
             stage.origin.on("/it", .text("here", fields: [lasting]))
@@ -20,8 +22,8 @@ extension Outside {
             #expect(stage.origin.requests("/it").first?.version == "HTTP/1.1")
         }
 
-        @Test("An answer in HTTP/1.2 is one in HTTP/1.1, and is stored")
-        func answers() async throws {
+        @Test("A response in HTTP/1.2 is handled as HTTP/1.1, and is stored")
+        func responses() async throws {
             let response =
                 "HTTP/1.2 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: 2\r\n\r\nok"
             let origin = try await ByteOrigin.listening(
@@ -41,7 +43,7 @@ extension Outside {
             try await origin.stop()
         }
 
-        @Test("A head of 200 KB over HTTP/2 is 431, and its connection goes on")
+        @Test("A head of 200 KB over HTTP/2 gets 431, and its connection stays open")
         func largeHead() throws {
             let stage = try SiteStage()
             stage.origin.on("/it", .text("here"))

@@ -4,14 +4,14 @@ import Testing
 
 extension Outside {
     @Suite(
-        "A node that may lack a purge",
+        "A node that may lack a purge is fenced",
         .enabled(if: NetworkNamespace.isAvailable, "namespaces need root, iproute2 and nftables"))
     struct FencedNodeTests {
         private let old = TestImage.generated(.png, byteCount: 40_000, seed: 821)
         private let new = TestImage.generated(.png, byteCount: 30_000, seed: 822)
 
-        /// Three nodes, and a stranger that never reached them, all of which have the old image; it
-        /// was edited since.
+        /// Starts three nodes and an isolated one that never reached them; all have the old image,
+        /// which has since changed.
         private func edited(
             fence: String = "3s", hasStranger: Bool = false
         ) throws -> (PeerNetwork, target: String, url: String) {
@@ -27,7 +27,7 @@ extension Outside {
             return (network, ImageRequestTarget.forURL(url), url)
         }
 
-        @Test("cut off, it asks the origin once per fence, says so, and is well when it is back")
+        @Test("A partitioned node revalidates once per fence period, reports it, and recovers")
         func cutOff() throws {
             let (network, target, url) = try edited()
             let node = network.nodes[2]
@@ -37,8 +37,8 @@ extension Outside {
             #expect(ready.status == 200 && ready.text.contains("\"fenced\":true"), "\(ready)")
             let purge = try network.nodes[0].purge("{\"url\":\"\(url)\"}", timeout: "1s")
             #expect(purge.status == 202 && !purge.isConfirmedByAll, "\(purge)")
-            // What it had may go on until the fence is over that began with the last word of
-            // others.
+            // Its entries may be served until the fence period ends that began with the last
+            // contact.
             var first = try node.get(target)
             let isAsked = try Deadline.seconds(30).waitUntil {
                 if !first.matches(new) { first = try node.get(target) }
@@ -49,7 +49,7 @@ extension Outside {
             let second = try node.get(target, expecting: new)
             #expect(second.matches(new) && second.isHit, "\(second)")
             #expect(network.origin.requests("/it").count == asked)
-            // Nothing tells it that the origin has not changed again: it asks once more.
+            // It cannot know that the origin has not changed again, so it revalidates once more.
             try expectSoon {
                 try node.get(target, expecting: new).cacheStatus["fwd-status"] == "304"
             }
@@ -61,24 +61,24 @@ extension Outside {
             }
         }
 
-        @Test("one that is new and reaches nobody gives nothing that may be purged, and no receipt")
+        @Test("A new isolated node serves no entry that may be purged and issues no receipt")
         func neverMet() throws {
             let (network, target, url) = try edited(fence: "2s", hasStranger: true)
             let stranger = network.nodes[3]
             #expect(stranger.isFenced)
             let purge = try network.nodes[0].purge("{\"url\":\"\(url)\"}")
             #expect(purge.isConfirmedByAll && purge.members.count == 3, "\(purge)")
-            // What the origin said before the purge may go on for the fence.
+            // The origin's response from before the purge may be served for the fence period.
             try expectSoon { try stranger.get(target).matches(new) }
             for _ in 0..<20 { #expect(try stranger.get(target).matches(new)) }
             let own = try stranger.purge("{\"url\":\"\(url)\"}", timeout: "1s")
             #expect(!own.isConfirmedByAll, "\(own)")
-            // It is one of them as soon as it reaches them.
+            // It becomes a member as soon as it reaches the others.
             try network.heal()
             expectSoon(60) { stranger.isCurrent(among: 4) }
         }
 
-        @Test("one that is not counted yet owns nothing")
+        @Test("A node that is not a voter yet owns nothing")
         func ownsNothing() throws {
             let disk = try HungDisk()
             let network = try PeerNetwork(3, disk: disk)
@@ -98,7 +98,7 @@ extension Outside {
             try expectSoon { try own().map { $0.share > 0 } == true }
         }
 
-        @Test("one that is not counted yet is reckoned with when those it asked have started anew")
+        @Test("A node that is not a voter yet is in receipts after its contacts restart")
         func unknownToAll() throws {
             let disk = try HungDisk()
             let network = try PeerNetwork(3, "--fence", "15s", disk: disk)
@@ -106,7 +106,8 @@ extension Outside {
                 old, then: new, at: ["/it"], hasTags: false, fields: [lasting])
             let url = network.origin.url("/it")
             expectSoon { network.nodes.allSatisfy { $0.isCurrent(among: 3) } }
-            // No vote is synced, so that nobody is counted; what is synced is named all the same.
+            // No vote is synced, so no node becomes a voter; receipts name what is synced all the
+            // same.
             try disk.hang(reads: false)
             let newcomer = try network.add()
             expectSoon { !newcomer.isFenced }
@@ -127,7 +128,7 @@ extension Outside {
             #expect(response.matches(new), "\(response)")
         }
 
-        @Test("one that is told to stop is in every receipt until it answers nobody any more")
+        @Test("A stopping node is in every receipt until it no longer serves any client")
         func leaving() throws {
             let network = try PeerNetwork(4, "--fence", "30s")
             let node = network.nodes[3]
@@ -136,8 +137,7 @@ extension Outside {
             let urls = (0..<600).map { network.origin.url("/it?\($0)") }
             for url in urls { #expect(try node.get(ImageRequestTarget.forURL(url)).matches(old)) }
             isEdited.value = true
-            // It waits for the answer of one of them to its leave, and is proven current by the
-            // others.
+            // It waits for one node's reply to its leave, and is proven current by the others.
             try network.cut([1], from: [3])
             node.terminate()
             for url in urls where node.isRunning {
@@ -149,7 +149,7 @@ extension Outside {
             }
         }
 
-        @Test("one that is told to stop answers what was asked before, and is counted as long")
+        @Test("A stopping node completes earlier requests, and remains a voter until then")
         func leavingSlowly() throws {
             let (network, _, url) = try edited()
             let node = network.nodes[2]
@@ -171,7 +171,7 @@ extension Outside {
             try expectSoon { try network.nodes[0].purge("{\"url\":\"\(url)\"}").members.count == 2 }
         }
 
-        @Test("it gives nothing of which nobody can tell whether it was purged")
+        @Test("A fenced node serves nothing that may be purged when the origin is unreachable")
         func originGone() throws {
             let (network, target, _) = try edited()
             let node = network.nodes[2]
@@ -183,7 +183,7 @@ extension Outside {
             #expect(try network.nodes[0].get(target, expecting: old).isHit)
         }
 
-        @Test("without a fence it serves on as before")
+        @Test("Without a fence a partitioned node serves on")
         func off() throws {
             let (network, target, _) = try edited(fence: "off")
             try network.isolate(2)
@@ -193,7 +193,7 @@ extension Outside {
             #expect(try node.get(target, expecting: old).isHit)
         }
 
-        @Test("of two the survivor is one, until the operator says that the other is gone")
+        @Test("The survivor of two is fenced until the operator declares the other gone")
         func survivor() throws {
             let stage = try ClusterStage(2, "--fence", "3s")
             let image = TestImage.generated(.png, byteCount: 9_000, seed: 823)
@@ -208,8 +208,8 @@ extension Outside {
                 let response = try stage.get(path, from: 0, expecting: image)
                 return response.matches(image) && response.cacheStatus["fwd-status"] == "304"
             }
-            let told = try node.connectAdmin().post("", to: "/admin/v1/members/\(id)/forget")
-            #expect(told.status == 202, "\(told)")
+            let response = try node.connectAdmin().post("", to: "/admin/v1/members/\(id)/forget")
+            #expect(response.status == 202, "\(response)")
             expectSoon { !node.isFenced }
             let before = stage.fetches(path)
             #expect(try stage.get(path, from: 0, expecting: image).isHit)

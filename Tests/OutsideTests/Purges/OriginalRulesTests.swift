@@ -3,7 +3,7 @@ import Harness
 import Testing
 
 extension Outside {
-    @Suite("Other rules of how originals are named")
+    @Suite("Changes of the rules that name originals")
     struct OriginalRulesTests {
         private static let site = "www.example"
         private static let path = "/_next/image"
@@ -51,7 +51,7 @@ extension Outside {
                 ])
             }
 
-            /// Has the node take over other rules, while it runs or by another start.
+            /// Applies other rules to the node, by a reload or by a restart.
             func change(_ rules: String, byRestart: Bool, entries: Int = 2) throws {
                 try Self.write(rules, origin, folder)
                 if byRestart { return try restart(entries: entries) }
@@ -79,12 +79,12 @@ extension Outside {
                 try node.get(OriginalRulesTests.small, host: host)
             }
 
-            /// Whether each question so far was a conditional one.
-            var asked: [Bool] {
+            /// For each origin request so far, whether it was conditional.
+            var conditional: [Bool] {
                 origin.requests(OriginalRulesTests.path).map(\.isConditional)
             }
 
-            /// Returns when the directory says by which rules it is tagged.
+            /// Waits until the directory records the rules by which it is tagged.
             func settle() throws {
                 let file = folder.appending(path: "cache/node-0/originals")
                 let isSettled = Deadline.seconds(30).waitUntil {
@@ -96,7 +96,7 @@ extension Outside {
         }
 
         @Test(
-            "What is kept is held against its origin once, and is found by its original then",
+            "Stored entries are revalidated once, and are then found by their original",
             arguments: [false, true])
         func changed(byRestart: Bool) throws {
             let play = try Play("[]")
@@ -104,19 +104,19 @@ extension Outside {
             #expect(try !play.get("b.example").isHit)
             try play.change("nextjs", byRestart: byRestart)
             #expect(try !play.get().isHit && play.get().isHit)
-            #expect(play.asked == [false, false, true])
+            #expect(play.conditional == [false, false, true])
             #expect(try play.get("b.example").isHit, "it has the rules that it had")
             let url = "{\"url\":\"https://\(Self.site)/a.jpg\"}"
             #expect(try play.node.purge(url).isConfirmedByAll)
             #expect(try !play.get().isHit && play.get().isHit)
-            #expect(play.asked == [false, false, true, false])
+            #expect(play.conditional == [false, false, true, false])
             #expect(try play.get("b.example").isHit)
-            // What the origin has said of tags is not lost on the way.
+            // The origin's cache tags are not lost on the way.
             #expect(try play.node.purge("{\"tag\":\"t\"}").isConfirmedByAll)
             #expect(try !play.get().isHit)
         }
 
-        @Test("The same rules, be they spelt otherwise, cost nothing, whatever way they come")
+        @Test("The same rules in another spelling cost nothing, by reload or restart")
         func same() throws {
             let play = try Play("nextjs")
             try play.settle()
@@ -125,10 +125,10 @@ extension Outside {
             #expect(try play.get().isHit)
             try play.restart()
             #expect(try play.get().isHit && play.get("b.example").isHit)
-            #expect(play.asked == [false, false])
+            #expect(play.conditional == [false, false])
         }
 
-        @Test("Rules that were away for a while are others")
+        @Test("Rules that were removed for a while count as changed")
         func away() throws {
             let play = try Play("nextjs")
             try play.settle()
@@ -136,10 +136,12 @@ extension Outside {
             #expect(try !play.get().isHit && !play.get("b.example").isHit)
             try play.change("nextjs", byRestart: true)
             #expect(try !play.get().isHit && play.get().isHit)
-            #expect(play.asked == [false, false, true])
+            #expect(play.conditional == [false, false, true])
         }
 
-        @Test("A note that is damaged or gone is one that says nothing", arguments: [true, false])
+        @Test(
+            "A damaged or missing rule fingerprint file counts as unknown rules",
+            arguments: [true, false])
         func damaged(isGone: Bool) throws {
             let play = try Play("nextjs")
             try play.settle()
@@ -154,7 +156,7 @@ extension Outside {
             }
             try play.restart()
             #expect(try !play.get().isHit && play.get().isHit)
-            #expect(play.asked == [false, false, true])
+            #expect(play.conditional == [false, false, true])
         }
     }
 }

@@ -3,7 +3,7 @@ import Harness
 import Testing
 
 extension Outside {
-    @Suite("A purge of an original reaches what is made from it")
+    @Suite("A purge of an original covers the images made from it")
     struct OriginalsTests {
         private static let site = "img.example"
         private static let photo = "http://photos.example/a.jpg"
@@ -31,7 +31,7 @@ extension Outside {
         }
 
         @Test(
-            "Every size is fetched again once for all nodes, and another image is a hit",
+            "Every size is fetched again once for all nodes, and another image stays a hit",
             arguments: ["{\"url\":\"\(photo)\"}", "{\"url\":\"https://PHOTOS.example/a.jpg\"}"])
         func sizes(target: String) throws {
             let stage = try stage(2)
@@ -39,7 +39,8 @@ extension Outside {
             for path in all {
                 for accept in ["image/*", "image/webp"] {
                     _ = try get(stage, path, from: 0, accept)
-                    // Who asks has all of what another node fetches a moment before it is kept.
+                    // A requester has the complete body from another node a moment before it is
+                    // stored.
                     try expectSoon(10, "\(path)") { try get(stage, path, from: 0, accept).isHit }
                 }
                 _ = try get(stage, path, from: 1)
@@ -59,13 +60,13 @@ extension Outside {
             #expect(all.map(stage.fetches) == [4, 4, 2])
         }
 
-        @Test("So it is on disk, of a node that was killed, and by prefix and host")
+        @Test("The same holds on disk, on a killed node, and by prefix and host")
         func disk() throws {
             let stage = try stage(2)
             let all = [Self.small, Self.large, Self.other]
             for target in ["\(Self.photo)", "http://photos.example/a.jpg/", "photos.example"] {
                 for path in all { _ = try get(stage, path, from: 0) }
-                // An answer, and what says that Vary named a field.
+                // One response and its Vary record.
                 expectSoon {
                     stage.nodes[0].diskEntries >= 6
                         && stage.nodes[0].metric("nuthatch_disk_queued_bytes") == 0
@@ -85,7 +86,7 @@ extension Outside {
             }
         }
 
-        @Test("A request that comes after it does not join a fetch that was begun before")
+        @Test("A request after the purge does not join a fetch that started before it")
         func inFlight() throws {
             let stage = try stage(1)
             let gate = Gate()

@@ -1,12 +1,12 @@
 import Harness
 import Testing
 
-/// A purge as an operator asks for it, and what the receipt says.
+/// The receipt of a purge as the admin port returns it.
 struct PurgeReceipt {
     let status: Int
     let name: String
     let id: String
-    /// Standing by node id.
+    /// The standing of each member by node id.
     let members: [String: String]
     let isConfirmedByAll: Bool
     let problem: String
@@ -26,7 +26,7 @@ struct PurgeReceipt {
 }
 
 extension NodeProcess {
-    /// Asks the admin port to purge what `targets` says, in JSON.
+    /// Requests a purge of `targets` (JSON) at the admin port.
     func purge(
         _ targets: String, mode: String = "hard", id: String? = nil, wait: String = "all",
         timeout: String = "10s"

@@ -3,7 +3,7 @@ import Harness
 import Testing
 
 extension Outside {
-    @Suite("Nothing purged comes back")
+    @Suite("Purged content does not come back")
     struct PurgeFenceTests {
         private let old = TestImage.generated(.png, byteCount: 60_000, seed: 811)
         private let new = TestImage.generated(.png, byteCount: 50_000, seed: 812)
@@ -12,7 +12,7 @@ extension Outside {
             "{\"url\":\"\(stage.origin.url(path))\"}"
         }
 
-        @Test("A request that comes after a purge does not join a fetch that was begun before it")
+        @Test("A request after a purge does not join a fetch that started before it")
         func inFlight() throws {
             let stage = try ClusterStage(2)
             let (old, new, gate) = (old, new, Gate())
@@ -25,19 +25,19 @@ extension Outside {
             let address = stage.target("/it")
             let first = try stage.nodes[0].connect()
             try first.socket.send(HTTPConnection.request(address))
-            // Whoever has nothing of the old image yet may be given the new one.
+            // A client without bytes of the old image may be served the new one.
             #expect(first.socket.waitForInput(seconds: 30))
             #expect(try stage.nodes[1].purge(target(stage, "/it")).isConfirmedByAll)
             try stage.expectAll("/it", new)
             gate.open()
             let early = first.readResponse(expecting: old)
             #expect(early.matches(old), "who came before has what he waited for: \(early)")
-            // What came late is not kept in the place of what is newer.
+            // The late response does not replace the newer one in the store.
             try stage.expectAll("/it", new, from: [0, 1, 0])
             #expect(stage.fetches("/it") == 2)
         }
 
-        @Test("A 304 to a question that was asked before a purge makes nothing fresh again")
+        @Test("A 304 to a revalidation from before a purge makes nothing fresh again")
         func validation() throws {
             let stage = try ClusterStage(1)
             let (old, new, gate, isEdited) = (old, new, Gate(), LockedBox(false))
@@ -65,7 +65,7 @@ extension Outside {
             #expect(stage.origin.requests("/it").last?.isConditional == false)
         }
 
-        @Test("A tag of the origin's and the URL behind a redirect reach the image")
+        @Test("A cache tag of the origin and the URL of a redirect target cover the image")
         func tags() throws {
             let stage = try ClusterStage(2)
             let last = "Location: \(stage.origin.url("/last"))"
@@ -82,7 +82,7 @@ extension Outside {
             try stage.expectAll("/tagged", new)
         }
 
-        @Test("A node that was down for many purges serves nothing of it, and keeps the rest")
+        @Test("A node that was down during many purges serves nothing purged, and keeps the rest")
         func away() throws {
             let stage = try ClusterStage(3, "--replicas", "3")
             let paths = (0..<20).map { "/\($0)" }

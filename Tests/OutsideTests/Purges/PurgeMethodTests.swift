@@ -3,14 +3,14 @@ import Harness
 import Testing
 
 extension Outside {
-    @Suite("PURGE where clients are served")
+    @Suite("The PURGE method on the data port")
     struct PurgeMethodTests {
         private static let site = "a.example"
         private static let token = "0123456789abcdef.ours"
         private let old = TestImage.generated(.png, byteCount: 20_000, seed: 821)
         private let new = TestImage.generated(.png, byteCount: 21_000, seed: 822)
 
-        /// Two nodes with a site, of which the second may be told by every client.
+        /// Starts two nodes with a site, of which the second permits PURGE to every client.
         private func stage() throws -> (ClusterStage, LockedBox<Bool>) {
             let stage = try ClusterStage(
                 2, "--purge-from", "127.0.0.0/8", "--allow-origin", "*", site: Self.site)
@@ -33,7 +33,7 @@ extension Outside {
             try stage.nodes[index].get(path, host: Self.site, expecting: image).matches(image)
         }
 
-        @Test("Where nobody may, a site says 403 and everything else 405, and nothing is purged")
+        @Test("Without permission a site returns 403, anything else 405, and nothing is purged")
         func nobody() throws {
             let stage = try SiteStage()
             stage.origin.on("/it", .text("it", fields: [lasting]))
@@ -49,7 +49,7 @@ extension Outside {
             #expect(stage.node.metric("nuthatch_purges_refused_total") == 4)
         }
 
-        @Test("An allowed address may, whatever fields say of another")
+        @Test("An allowed address may purge, whatever address the fields name")
         func networks() throws {
             let stage = try SiteStage("--purge-from", "127.0.0.2/32")
             stage.origin.on("/it", .text("it", fields: [lasting]))
@@ -71,7 +71,7 @@ extension Outside {
             #expect(stage.origin.requests("/it").allSatisfy { $0.method == "GET" })
         }
 
-        @Test("Behind a trusted proxy the address is the one that it names, and not its own")
+        @Test("Behind a trusted proxy the address that it names decides, not its own")
         func proxied() throws {
             let stage = try SiteStage(
                 "--trusted-proxy", "127.0.0.3", "--purge-from", "192.0.2.0/24", "--purge-from",
@@ -88,7 +88,7 @@ extension Outside {
             #expect(try purge(for: "192.0.2.7") == 200)
         }
 
-        @Test("A token may from any address, until its file holds it no more")
+        @Test("A token permits PURGE from any address until it is removed from its file")
         func tokens() throws {
             let folder = try TemporaryFolder()
             let other = "fedcba9876543210"
@@ -110,7 +110,9 @@ extension Outside {
             #expect(!stage.node.output.contains(other) && !stage.node.output.contains(Self.token))
         }
 
-        @Test("At one node it reaches all, and the receipt says so", arguments: ["h1", "h2"])
+        @Test(
+            "A PURGE at one node covers all nodes, and its receipt says so",
+            arguments: ["h1", "h2"])
         func everywhere(carriage: String) throws {
             let (stage, isEdited) = try stage()
             for index in 0..<2 { #expect(try get(stage, "/it", from: index, old)) }
@@ -135,7 +137,7 @@ extension Outside {
             #expect(stage.origin.requests("/it").allSatisfy { !$0.isConditional })
         }
 
-        @Test("Soft, below a path, by tag, and of an image at its own URL")
+        @Test("Soft, by path prefix, by tag, and of an image at its own URL")
         func conventions() throws {
             let (stage, isEdited) = try stage()
             let (first, second) = (stage.nodes[0], stage.nodes[1])
@@ -162,7 +164,7 @@ extension Outside {
             }
         }
 
-        @Test("It names what a GET of the same target is answered with")
+        @Test("PURGE covers the same key as a GET of the same target")
         func sameNames() throws {
             let stage = try SettingsStage(
                 opened, "--purge-from", "127.0.0.1")
@@ -193,7 +195,7 @@ extension Outside {
             }
         }
 
-        @Test("Of a signed site the URL is named with its signature and without")
+        @Test("PURGE of a signed site accepts the URL with its signature and without")
         func signed() throws {
             let stage = try SignedStage(site: "", flags: ["--purge-from", "127.0.0.1"])
             stage.origin.on("/it", .text("it", fields: [lasting]))
@@ -206,7 +208,7 @@ extension Outside {
             }
         }
 
-        @Test("What is sent behind its head is not read as a request")
+        @Test("The body of a PURGE is not read as a request")
         func body() throws {
             let stage = try SiteStage("--purge-from", "127.0.0.1")
             let hidden = HTTPConnection.request("/hidden", host: SiteStage.host)

@@ -3,11 +3,11 @@ import Harness
 import Testing
 
 extension Outside {
-    @Suite("Purges of what sites answer")
+    @Suite("Purges of a site's responses")
     struct PurgeSiteTests {
         private static let host = "a.example"
 
-        /// Expects that each node answers with this version in each language.
+        /// Expects that each node serves this version in each language.
         private func expect(_ version: Int, _ languages: [String], of stage: ClusterStage) throws {
             for node in stage.nodes {
                 for language in languages {
@@ -19,7 +19,7 @@ extension Outside {
         }
 
         @Test(
-            "All variants go with their URL, the client's or the origin's",
+            "A purge of the client's or the origin's URL covers all variants",
             arguments: [true, false])
         func variants(byOrigin: Bool) throws {
             let stage = try ClusterStage(2, site: Self.host)

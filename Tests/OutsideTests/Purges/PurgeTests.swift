@@ -3,19 +3,19 @@ import Harness
 import Testing
 
 extension Outside {
-    @Suite("One purge, everywhere")
+    @Suite("One purge covers all nodes")
     struct PurgeTests {
         private let old = TestImage.generated(.png, byteCount: 40_000, seed: 801)
         private let new = TestImage.generated(.png, byteCount: 30_000, seed: 802)
 
-        /// Answers with the old image until it is edited, then with the new one.
+        /// Serves the old image until the box is set, then the new one.
         private func edited(_ stage: ClusterStage, _ path: String) -> LockedBox<Bool> {
             stage.origin.serve(
                 old, then: new, at: [path], fields: [lasting, "Surrogate-Key: shoes"])
         }
 
         @Test(
-            "After the receipt every node gives the new version, for one fetch of the cluster",
+            "After the receipt every node serves the new version, for one fetch of the cluster",
             arguments: ["url", "prefix", "everything"])
         func edit(kind: String) throws {
             let stage = try ClusterStage(3)
@@ -34,11 +34,11 @@ extension Outside {
             #expect(receipt.members.count == 3)
             try stage.expectAll("/a/it", new, from: [2, 0, 1, 2])
             #expect(stage.fetches("/a/it") == before + 1)
-            // Entry and validators are gone: the origin is not asked about what it had.
+            // Entry and validators are dropped: the origin request is unconditional.
             #expect(stage.origin.requests("/a/it").last?.isConditional == false)
         }
 
-        @Test("What is purged softly is asked for again, and stays where nothing has changed")
+        @Test("A softly purged entry is revalidated, and kept if it is unchanged")
         func soft() throws {
             let stage = try ClusterStage(2)
             _ = edited(stage, "/it")
@@ -52,7 +52,7 @@ extension Outside {
             #expect(asked.count == 1 && asked.allSatisfy(\.isConditional))
         }
 
-        @Test("A purge reaches no neighbour")
+        @Test("A purge does not affect other URLs")
         func neighbours() throws {
             let stage = try ClusterStage(2)
             for path in ["/a/it", "/ab/it", "/a/it2"] { _ = edited(stage, path) }
@@ -67,7 +67,9 @@ extension Outside {
             }
         }
 
-        @Test("A client's id makes a repeat harmless, and is refused for something else")
+        @Test(
+            "A repeated request with the same client id is harmless, and another purge is refused"
+        )
         func repeated() throws {
             let stage = try ClusterStage(2)
             let first = try stage.nodes[0].purge("{\"tag\":\"a\"}", id: "deploy-7")
@@ -81,7 +83,7 @@ extension Outside {
             #expect(try PurgeReceipt(page).name == first.name)
         }
 
-        @Test("A receipt says who could not be told, and every node knows when he was")
+        @Test("A receipt names an unreachable member, and every node learns of its confirmation")
         func unreachable() throws {
             let stage = try ClusterStage(3)
             let isEdited = edited(stage, "/it")
@@ -103,7 +105,7 @@ extension Outside {
             #expect(try stage.get("/it", from: 2, expecting: new).matches(new))
         }
 
-        @Test("A receipt waits no longer for whom the operator gives up")
+        @Test("A receipt does not wait for a member that the operator declares gone")
         func gone() throws {
             let stage = try ClusterStage(2)
             let id = try ClusterStage.id(of: stage.nodes[1])
@@ -119,7 +121,7 @@ extension Outside {
             }
         }
 
-        @Test("What was purged stays away after all were killed")
+        @Test("Purged content stays purged after all nodes were killed")
         func killed() throws {
             let stage = try ClusterStage(2)
             let isEdited = edited(stage, "/it")
@@ -136,7 +138,7 @@ extension Outside {
         }
 
         @Test(
-            "What cannot be purged is refused with what is allowed",
+            "An invalid purge is refused with the permitted values",
             arguments: [
                 ("", 400), ("{}", 422), ("{\"targets\":[]}", 422),
                 ("{\"targets\":[{\"url\":\"ftp://a/b\"}]}", 422),

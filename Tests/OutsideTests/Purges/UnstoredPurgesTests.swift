@@ -3,13 +3,13 @@ import Harness
 import Testing
 
 extension Outside {
-    @Suite("Purges of what nobody has stored")
+    @Suite("Purges of URLs that are not stored")
     struct UnstoredPurgesTests {
         /// A third of the names is what a node with this disk remembers.
         private let names = 300_000
         private let targetsMax = 256
 
-        @Test("More names than a node can remember, as fast as they come, leave hits what they are")
+        @Test("More purged names than a node can remember do not affect hits")
         func unstored() throws {
             let stage = try DiskStage("--disk-limit", "1GiB")
             let images = (0..<20).map {

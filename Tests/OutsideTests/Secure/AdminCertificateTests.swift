@@ -3,8 +3,8 @@ import Harness
 import Testing
 
 extension Outside {
-    /// The admin port over TLS; it speaks HTTP/1.1 alone.
-    @Suite("Operators show certificates")
+    /// The admin port over TLS, which serves HTTP/1.1 only.
+    @Suite("Client certificates for operators")
     struct AdminCertificateTests {
         private static let pages = ["/metrics", "/healthz", "/readyz", "/admin/v1/origins"]
 
@@ -12,7 +12,7 @@ extension Outside {
             "https://\(SecureStage.images):\(stage.node.adminPort)\(page)"
         }
 
-        @Test("With client-ca the admin port is for those who have a certificate of it")
+        @Test("With client-ca the admin port requires a client certificate of that authority")
         func clientCA() throws {
             let operators = try TestAuthority("Operators")
             let strangers = try TestAuthority("Strangers")
@@ -42,14 +42,14 @@ extension Outside {
                     response.exitStatus != 0 && response.status == 0 && response.body.isEmpty,
                     "\(response)")
             }
-            // Clients are asked for nothing.
+            // The data port requests no client certificate.
             let client = try stage.curl(stage.url("/healthz", host: SecureStage.images))
             #expect(client.status == 200)
             let asked = try stage.openssl(port: stage.node.securePort)
             #expect(asked.output.contains("No client certificate CA names sent"), "\(asked)")
         }
 
-        @Test("A session of the data port does not open the admin port")
+        @Test("A TLS session of the data port does not authenticate on the admin port")
         func foreignSession() throws {
             let operators = try TestAuthority("Operators")
             let stage = try SecureStage("--client-ca", operators.file)
@@ -63,7 +63,7 @@ extension Outside {
             }
         }
 
-        @Test("Without client-ca the admin port is in clear text, and no door of another kind")
+        @Test("Without client-ca the admin port uses clear text only")
         func clearText() throws {
             let stage = try SecureStage()
             let admin = "http://127.0.0.1:\(stage.node.adminPort)"

@@ -2,7 +2,7 @@ import Harness
 import Testing
 
 extension Outside {
-    @Suite("Which certificate a client is shown")
+    @Suite("Selection of the server certificate")
     struct CertificateChoiceTests {
         private static let leaves = Result {
             let authority = try SecureStage.authority.get()
@@ -16,7 +16,7 @@ extension Outside {
         }
 
         @Test(
-            "The name chooses, an exact one before a wildcard; others get the first",
+            "The server name selects, exact before wildcard; other names get the first certificate",
             arguments: [
                 ("first.example", "choice-first"), ("second.example", "choice-second"),
                 ("SECOND.example", "choice-second"), ("a.wild.example", "choice-wild"),
@@ -35,7 +35,7 @@ extension Outside {
             #expect(none.subject == "choice-first", "\(none)")
         }
 
-        @Test("A client that knows no ECDSA gets the certificate with an RSA key")
+        @Test("A client without ECDSA gets the certificate with an RSA key")
         func byKey() throws {
             let stage = try SecureStage(certificates: try Self.leaves.get())
             let client = try stage.openssl(
@@ -47,7 +47,7 @@ extension Outside {
         }
 
         @Test(
-            "What the issuer says of it is stapled, if a file beside it has it",
+            "An OCSP response beside the certificate is stapled",
             arguments: ["-tls1_2", "-tls1_3"])
         func stapled(version: String) throws {
             let authority = try SecureStage.authority.get()
@@ -61,7 +61,7 @@ extension Outside {
             let with = try stage.openssl(version, "-status")
             #expect(with.output.contains("OCSP Response Status: successful"), "\(with)")
             #expect(with.output.contains("Cert Status: good") && with.isAnswered, "\(with)")
-            // Who does not ask is not told.
+            // A client that does not request it does not get it.
             #expect(try !stage.openssl(version).output.contains("OCSP Response Status"))
             let curl = try stage.curl(
                 "--cert-status", stage.url("/healthz", host: SecureStage.images))

@@ -3,11 +3,11 @@ import Harness
 import Testing
 
 extension Outside {
-    @Suite("SIGHUP reads certificates again")
+    @Suite("SIGHUP reloads certificates")
     struct CertificateReloadTests {
         private let image = TestImage.generated(.jpeg, byteCount: 3_000_000, seed: 630)
 
-        /// A node whose certificate is `current`, a copy that can be written over.
+        /// Starts a node whose certificate is `current`, a copy that can be overwritten.
         private func stage() throws -> (SecureStage, current: TestAuthority.Leaf, folder: URL) {
             let authority = try SecureStage.authority.get()
             let folder = try Program.temporaryFolder()
@@ -20,7 +20,8 @@ extension Outside {
 
         private let hosts = [SecureStage.site, SecureStage.images]
 
-        /// The authority is shared, and no two of its certificates have one name.
+        /// Returns a unique name; no two certificates of the shared authority may have the same
+        /// name.
         private func name(_ word: String) -> String { "\(word)-\(UUID().uuidString)" }
 
         private func put(_ leaf: TestAuthority.Leaf, as current: TestAuthority.Leaf) throws {
@@ -36,7 +37,7 @@ extension Outside {
         }
 
         @Test(
-            "New connections get the new one, and an open one goes on in mid-download",
+            "New connections get the new certificate, and an open one continues in mid-download",
             arguments: ["--http1.1", "--http2"])
         func swapped(version: String) throws {
             let (stage, current, folder) = try stage()
@@ -58,14 +59,14 @@ extension Outside {
             #expect(isSame && response.exitStatus == 0, "\(response)")
         }
 
-        @Test("A file of no use refuses the whole, and is named")
+        @Test("An unusable file rejects the whole reload, and is named")
         func bad() throws {
             let (stage, current, folder) = try stage()
             defer { try? FileManager.default.removeItem(at: folder) }
             let key = try Data(contentsOf: URL(fileURLWithPath: current.key))
             let other = try stage.authority.leaf(name("other"), hosts: hosts)
             let otherKey = try Data(contentsOf: URL(fileURLWithPath: other.key))
-            // A key that does not belong to the certificate is said of the certificate.
+            // A key that does not match its certificate is reported for the certificate.
             let (certificateFile, keyFile) = (current.certificate, current.key)
             let cases: [(file: String, content: Data?, named: String)] = [
                 (certificateFile, Data("no certificate".utf8), certificateFile),
@@ -93,7 +94,7 @@ extension Outside {
             reload(stage, "settings reloaded")
         }
 
-        @Test("A file of no use stops the start, and is named")
+        @Test("An unusable file fails the start, and is named")
         func badAtStart() throws {
             let (stage, current, folder) = try stage()
             defer { try? FileManager.default.removeItem(at: folder) }

@@ -3,7 +3,7 @@ import Harness
 import Testing
 
 extension Outside {
-    @Suite("Handshakes are bounded in number and in time")
+    @Suite("TLS handshakes are limited in number and time")
     struct HandshakeTests {
         static let failed = "nuthatch_tls_handshakes_total{outcome=\"failed\"}"
         static let refused = "nuthatch_tls_handshakes_total{outcome=\"refused\"}"
@@ -30,10 +30,10 @@ extension Outside {
             #expect(try isServing(stage))
         }
 
-        @Test("A client that is silent, or stops in its hello, is closed in time")
+        @Test("A client that is silent, or stops in its ClientHello, is disconnected in time")
         func silent() throws {
             let stage = try SecureStage("--tls-handshake-timeout", "1s")
-            // A record of 512 bytes, of which a few come.
+            // A record of 512 bytes, of which only the beginning is sent.
             let beginnings: [[UInt8]] = [[], [0x16], [0x16, 3, 1, 2, 0, 1, 0, 1, 0xFC]]
             let connections = try beginnings.map { beginning in
                 let connection = try HTTPConnection(port: stage.node.securePort)
@@ -48,11 +48,11 @@ extension Outside {
             #expect(try isServing(stage))
         }
 
-        @Test("A flood of bytes in a handshake is closed before its time")
+        @Test("A flood of handshake bytes is closed before the timeout")
         func endless() throws {
             let stage = try SecureStage("--tls-handshake-timeout", "1h")
             let connection = try HTTPConnection(port: stage.node.securePort)
-            // A hello of 16 MiB, as its head says, in records of 16 KiB.
+            // A ClientHello of 16 MiB by its header, in records of 16 KiB.
             let record: [UInt8] = [0x16, 3, 1, 0x40, 0]
             let first = record + [1, 0xFF, 0xFF, 0xFF] + [UInt8](repeating: 0, count: 16_380)
             try connection.socket.send(first)
@@ -62,7 +62,7 @@ extension Outside {
             stage.waitForFigure(Self.failed, 1)
         }
 
-        @Test("Above the limit connections are closed, and below it all is well again")
+        @Test("Above the handshake limit connections are closed, and below it they succeed")
         func limit() throws {
             let stage = try SecureStage(
                 "--tls-handshakes-limit", "4", "--loops", "1", "--tls-handshake-timeout", "1h")
@@ -75,17 +75,17 @@ extension Outside {
             stage.waitForFigure(Self.refused, 10)
             stage.waitForFigure("nuthatch_connections_open", 4)
             #expect(try !isServing(stage))
-            // Who is in already, and who comes in clear text, is served.
+            // Established and clear-text connections are served.
             #expect(try stage.node.get("/healthz").status == 200)
             for connection in silent { connection.socket.close() }
             stage.waitForFigure("nuthatch_connections_open", 0)
             #expect(try isServing(stage))
         }
 
-        @Test("Above connections-limit a client of TLS is closed without a word in clear text")
+        @Test("Above connections-limit a TLS client is closed without clear-text bytes")
         func connections() throws {
             let stage = try SecureStage("--connections-limit", "2")
-            // Whoever asked whether it is ready has left.
+            // The readiness probe has disconnected.
             stage.waitForFigure("nuthatch_connections_open", 0)
             let gate = Gate()
             defer { gate.open() }
@@ -110,7 +110,7 @@ extension Outside {
             #expect(try isServing(stage))
         }
 
-        @Test("Versions before 1.2 are refused, and 1.2 too if 1.3 is asked for")
+        @Test("Versions before 1.2 are refused, and 1.2 too if 1.3 is required")
         func versions() throws {
             let stage = try SecureStage()
             let old = ["-cipher", "DEFAULT@SECLEVEL=0"]
@@ -128,7 +128,7 @@ extension Outside {
             #expect(try strict.openssl("-tls1_3").isAnswered)
         }
 
-        @Test("A client that offers neither HTTP/2 nor HTTP/1.1 by ALPN is refused")
+        @Test("A client whose ALPN offers neither HTTP/2 nor HTTP/1.1 is refused")
         func applicationProtocol() throws {
             let stage = try SecureStage()
             let none = try stage.openssl("-alpn", "spdy/3")
@@ -140,7 +140,7 @@ extension Outside {
             #expect(both.output.contains("ALPN protocol: h2"), "\(both)")
         }
 
-        @Test("No client renegotiates, and none keeps another's connection by it")
+        @Test("Renegotiation is refused, and does not keep a connection open")
         func renegotiation() throws {
             let stage = try SecureStage()
             let client = try OpenSSLClient(
@@ -150,7 +150,7 @@ extension Outside {
             #expect(try isServing(stage))
         }
 
-        @Test("The PROXY protocol comes before TLS", arguments: ["--http1.1", "--http2"])
+        @Test("The PROXY protocol header precedes TLS", arguments: ["--http1.1", "--http2"])
         func proxied(version: String) throws {
             let stage = try SecureStage("--trusted-proxy", "127.0.0.2/32")
             stage.origin.on("/it", .text("ok", fields: ["Cache-Control: no-store"]))
@@ -164,7 +164,7 @@ extension Outside {
         }
 
         @Test(
-            "The PROXY protocol names the client of a TLS connection",
+            "The PROXY protocol gives the client address of a TLS connection",
             .enabled(if: (try? Program.find("python3")) != nil, "Python is not installed"))
         func proxiedName() throws {
             let stage = try SecureStage("--trusted-proxy", "127.0.0.2/32")

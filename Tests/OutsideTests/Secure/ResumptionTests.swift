@@ -9,7 +9,7 @@ extension Outside {
         static let full = "nuthatch_tls_handshakes_total{outcome=\"full\"}"
 
         @Test(
-            "openssl resumes, also after the certificates were read again",
+            "openssl resumes a session, also after the certificates were reloaded",
             arguments: ["1_2", "1_3"])
         func openssl(version: String) throws {
             let stage = try SecureStage()
@@ -27,7 +27,7 @@ extension Outside {
             stage.waitForFigure(Self.full, 1)
         }
 
-        @Test("A session of another node is not resumed, and serves all the same")
+        @Test("A session of another node is not resumed, and the request succeeds")
         func foreign() throws {
             let (one, other) = (try SecureStage(), try SecureStage())
             let folder = try TemporaryFolder()

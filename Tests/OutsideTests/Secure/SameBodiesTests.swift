@@ -5,7 +5,7 @@ import NIOPosix
 import Testing
 
 extension Outside {
-    @Suite("Bodies, trailers and interim answers pass over every protocol")
+    @Suite("Bodies, trailers and interim responses pass over every protocol")
     struct SameBodiesTests {
         private let sent = TestImage.generated(.png, byteCount: 5_000_000, seed: 620)
         private let given = TestImage.generated(.jpeg, byteCount: 20_000_000, seed: 621)
@@ -18,7 +18,7 @@ extension Outside {
             let folder = try TemporaryFolder()
             let file = folder.appending(path: "body")
             try Data(sent.bytes).write(to: file)
-            // With a length that is known before, and with one that is not.
+            // With a known length, and with an unknown length.
             let ways = [
                 ["--data-binary", "@\(file.path)"],
                 ["--request", "POST", "--header", "Transfer-Encoding: chunked", "--upload-file"]
@@ -37,7 +37,7 @@ extension Outside {
             }
         }
 
-        @Test("Trailers of the origin come behind the body", arguments: Way.allCases)
+        @Test("Trailers of the origin follow the body", arguments: Way.allCases)
         func trailers(way: Way) async throws {
             let group = MultiThreadedEventLoopGroup.singleton
             let origin = try await ByteOrigin.listening(
@@ -57,7 +57,7 @@ extension Outside {
             #expect(response["X-Sum"] == "42", "\(response)")
         }
 
-        @Test("Interim answers come before the answer", arguments: Way.allCases)
+        @Test("Interim responses precede the final response", arguments: Way.allCases)
         func interim(way: Way) throws {
             let stage = try SecureStage()
             let head = "HTTP/1.1 103 Early Hints\r\nLink: </a.css>; rel=preload\r\n\r\n"
@@ -70,7 +70,7 @@ extension Outside {
         }
 
         @Test(
-            "The origin is told that the client came by https, and by http", arguments: Way.allCases
+            "The origin receives the client's scheme, https or http", arguments: Way.allCases
         )
         func scheme(way: Way) throws {
             let stage = try SecureStage()
@@ -86,7 +86,7 @@ extension Outside {
             #expect(request.fields["Via"]?.hasPrefix(way.version.prefix(3)) == true, "\(request)")
         }
 
-        @Test("A body that breaks off never looks whole", arguments: Way.allCases)
+        @Test("An aborted body never looks complete", arguments: Way.allCases)
         func brokenOff(way: Way) throws {
             let stage = try SecureStage()
             let image = TestImage.generated(.jpeg, byteCount: 400_000, seed: 622)
@@ -114,13 +114,13 @@ extension Outside {
             }
         }
 
-        @Test("Nor over TLS to a client of HTTP/1.0, to which only the connection's end says it")
+        @Test("An aborted body looks incomplete to HTTP/1.0 over TLS, where only the close ends it")
         func brokenOffOld() throws {
             let stage = try SecureStage()
             let image = TestImage.generated(.jpeg, byteCount: 400_000, seed: 623)
             for cut in [OriginResponse.Disconnect.close, .reset] {
                 let gate = Gate()
-                // What is not kept is not waited for either.
+                // A response that is not stored is not waited for, either.
                 stage.origin.on(
                     "/\(cut)",
                     OriginResponse(

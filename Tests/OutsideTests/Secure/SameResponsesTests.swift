@@ -3,12 +3,12 @@ import Harness
 import Testing
 
 extension Outside {
-    /// What is asked over HTTP/2 and TLS is answered by the same code, and so in the same words.
-    @Suite("curl gets the same over every protocol")
+    /// Requests over HTTP/2 and TLS are handled by the same code, with the same responses.
+    @Suite("curl gets the same responses over every protocol")
     struct SameResponsesTests {
         private static let image = TestImage.generated(.jpeg, byteCount: 250_000, seed: 610)
 
-        /// What is asked of the image interface, by what curl is given; each twice, cold and warm.
+        /// Arguments of curl for requests to the image interface, each sent twice, cold and warm.
         private static let asks: [[String]] = [
             [], ["--head", "--output", "/dev/null"], ["--range", "0-99"], ["--range", "-100"],
             ["--range", "249999-"],
@@ -21,19 +21,19 @@ extension Outside {
             ["--compressed"], ["--request", "DELETE"], ["--data", "a body that nobody asked for"],
         ]
 
-        /// What is no image, and why.
+        /// Targets that are no image, with the reason.
         private static let targets = [
             "/v1/image", "/v1/image?url=nothing", "/v1/image?url=http%3A%2F%2F10.0.0.1%2F",
             "/v1/image?url=" + String(repeating: "a", count: 9_000), "/healthz", "/other",
         ]
 
-        /// What differs from one answer to the next in any case, or belongs to the connection.
+        /// Fields that differ between any two responses, or belong to the connection.
         private static let own: Set = [
             "date", "age", "connection", "keep-alive", "transfer-encoding", "cache-status",
             "x-request-id",
         ]
 
-        /// An answer as far as it must be the same.
+        /// The part of a response that must be the same.
         private struct Same: Equatable, CustomStringConvertible {
             var status: Int
             var fields: [String]
@@ -50,7 +50,7 @@ extension Outside {
                     .map { "\($0.name.lowercased()): \($0.value)" }
                     .map { boundary.isEmpty ? $0 : $0.replacingOccurrences(of: boundary, with: "") }
                     .sorted()
-                // Of HEAD it is the head that curl writes here.
+                // For HEAD, curl writes the head here.
                 body = response.body.starts(with: Data("HTTP/".utf8)) ? Data() : response.body
                 guard !boundary.isEmpty, response.status == 206 else { return }
                 let text = String(body.map { Character(Unicode.Scalar($0)) })
@@ -72,8 +72,8 @@ extension Outside {
         }
 
         @Test(
-            "Images: whole, parts, conditions, methods; cold and from memory", arguments: Way.others
-        )
+            "Images: complete, ranges, conditions, methods; cold and from memory",
+            arguments: Way.others)
         func images(way: Way) throws {
             let stage = try stage()
             for (index, ask) in Self.asks.enumerated() {
@@ -97,7 +97,7 @@ extension Outside {
             #expect(isSame && whole.exitStatus == 0)
         }
 
-        @Test("Refusals are the same documents", arguments: Way.others)
+        @Test("Refusals are identical documents", arguments: Way.others)
         func refusals(way: Way) throws {
             let stage = try stage()
             for target in Self.targets {
@@ -115,7 +115,7 @@ extension Outside {
         }
 
         @Test(
-            "A head above the limit gets 431, and the next request its answer",
+            "A head above the limit gets 431, and the next request gets its response",
             arguments: Way.allCases)
         func largeHead(way: Way) throws {
             let stage = try stage()
@@ -125,7 +125,7 @@ extension Outside {
             #expect(try way.ask(stage, "/healthz", host: SecureStage.images).status == 200)
         }
 
-        @Test("HTTP/1.0 over TLS gets the image, cold and warm, whatever its framing")
+        @Test("HTTP/1.0 over TLS gets the image, cold and warm, in any framing")
         func oldClient() throws {
             let stage = try stage()
             stage.origin.on(

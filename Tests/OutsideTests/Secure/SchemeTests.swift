@@ -3,9 +3,9 @@ import Harness
 import Testing
 
 extension Outside {
-    @Suite("The scheme is a part of what is asked for")
+    @Suite("The scheme is part of the cache key")
     struct SchemeTests {
-        @Test("A site's answers in clear text and over TLS are kept apart")
+        @Test("A site's responses in clear text and over TLS are stored separately")
         func apart() throws {
             let stage = try SecureStage()
             defer { withExtendedLifetime(stage) {} }
@@ -19,7 +19,7 @@ extension Outside {
                 #expect(secure.text == "https")
             }
             #expect(stage.origin.requests("/page").count == 2)
-            // What changes it changes both.
+            // An unsafe request invalidates both.
             #expect(
                 try stage.node.get("/page", method: "DELETE", host: SecureStage.site).status == 200)
             #expect(try stage.curl(stage.url("/page")).status == 200)

@@ -4,11 +4,11 @@ import Harness
 import Testing
 
 extension Outside {
-    @Suite("A node with certificates lives as one without")
+    @Suite("A node with certificates behaves like one without")
     struct SecureLifeTests {
         private let image = TestImage.generated(.jpeg, byteCount: 2_000_000, seed: 650)
 
-        @Test("The access log says which version was spoken", arguments: ["combined", "json"])
+        @Test("The access log has the HTTP version", arguments: ["combined", "json"])
         func accessLog(format: String) throws {
             let stage = try SecureStage("--access-log", format)
             let path = stage.origin.serve(image, fields: [lasting])
@@ -21,7 +21,7 @@ extension Outside {
                 $0.contains("/v1/image?url=")
             }
             try #require(lines.count == 3, "\(stage.node.output)")
-            // Each loop writes its own lines, in no order among them. In JSON the slash may be
+            // Each loop writes its own lines, in no order among the loops. In JSON the slash may be
             // escaped.
             let plain = lines.map { $0.replacing("\\/", with: "/") }
             #expect(plain.count { $0.contains("HTTP/1.1") } == 1, "\(lines)")
@@ -31,7 +31,7 @@ extension Outside {
             }
         }
 
-        @Test("SIGTERM lets answers in progress end", arguments: Way.allCases)
+        @Test("SIGTERM lets responses in progress end", arguments: Way.allCases)
         func drains(way: Way) throws {
             let stage = try SecureStage()
             let gate = Gate()
@@ -54,8 +54,8 @@ extension Outside {
         }
 
         @Test(
-            "What does not end in time is cut off, and does not look whole", arguments: Way.allCases
-        )
+            "Responses that do not end in time are cut off and do not look complete",
+            arguments: Way.allCases)
         func cutOff(way: Way) throws {
             let stage = try SecureStage("--drain-timeout", "200ms")
             let gate = Gate()
@@ -74,7 +74,7 @@ extension Outside {
             #expect([16, 18, 55, 56, 92].contains(response.exitStatus), "\(response)")
         }
 
-        @Test("Idle connections, and those in their handshake, do not hold the node up")
+        @Test("Idle connections and unfinished handshakes do not delay the stop")
         func idle() throws {
             let stage = try SecureStage("--drain-timeout", "1h")
             let silent = try HTTPConnection(port: stage.node.securePort)
@@ -108,7 +108,7 @@ extension Outside {
         }
 
         @Test(
-            "A client that takes nothing is broken off with send-timeout",
+            "A client that reads nothing is disconnected after send-timeout",
             arguments: ["--http1.1", "--http2"])
         func stopped(version: String) throws {
             let stage = try SecureStage("--send-timeout", "400ms")
@@ -124,7 +124,7 @@ extension Outside {
             #expect([18, 56, 92].contains(response.exitStatus), "\(response)")
         }
 
-        @Test("What TLS needs without TLS is refused at the start")
+        @Test("Settings that require TLS are refused at the start without it")
         func alone() throws {
             let stage = try SecureStage()
             for flags in [

@@ -2,12 +2,12 @@ import Foundation
 import Harness
 import Testing
 
-/// An origin, and a node that speaks TLS as `a.example`, which is a site, and as `b.example`.
+/// An origin, and a node that serves TLS as `a.example`, which is a site, and as `b.example`.
 final class SecureStage {
     static let site = "a.example"
     static let images = "b.example"
 
-    /// One for all tests: keys take a while to make.
+    /// The authority of all tests: generating keys takes a while.
     static let authority = Result { try TestAuthority() }
     private static let leaf = Result {
         try authority.get().leaf("both", hosts: [site, images], addresses: ["127.0.0.1"])
@@ -34,17 +34,17 @@ final class SecureStage {
 
     deinit { node.kill() }
 
-    /// The URL of a path of the site.
+    /// Returns the URL of a path of the site.
     func url(_ path: String, host: String = SecureStage.site) -> String {
         "https://\(host):\(node.securePort)\(path)"
     }
 
-    /// The URL of the image interface for a path of the origin.
+    /// Returns the URL of the image interface for a path of the origin.
     func image(_ path: String) -> String {
         url(ImageRequestTarget.forURL(origin.url(path)), host: Self.images)
     }
 
-    /// What `openssl s_client` says of a connection, on which it asks for `/healthz`.
+    /// Returns the output of `openssl s_client` for a connection with a request for `/healthz`.
     func openssl(
         _ options: String..., name: String = SecureStage.images, port: Int? = nil
     ) throws -> OpenSSLClient {
@@ -62,13 +62,13 @@ final class SecureStage {
     }
 }
 
-/// What `openssl s_client` said of one connection.
+/// The output of `openssl s_client` for one connection.
 struct OpenSSLClient {
     let status: Int?
     let output: String
     let errors: String
 
-    /// Connects, sends `text`, and reads up to the end that the server makes.
+    /// Connects, sends `text`, and reads until the server closes.
     init(
         port: Int, name: String, authority: TestAuthority, _ options: [String],
         sending text: String? = nil
@@ -79,7 +79,7 @@ struct OpenSSLClient {
         let command =
             ["openssl", "s_client", "-connect", "127.0.0.1:\(port)"] + naming
             + ["-CAfile", authority.file, "-verify_hostname", name, "-ign_eof"] + options
-        // The program's own input is empty, so it is given one by a shell.
+        // The program's own standard input is empty, so a shell provides one.
         let result = try Program.run(
             "/bin/sh", ["-c", "printf %s \"$0\" | \"$@\"", request] + command)
         status = result.status
@@ -90,7 +90,7 @@ struct OpenSSLClient {
     var isVerified: Bool { output.contains("Verify return code: 0 (ok)") }
     var isResumed: Bool { output.contains("\nReused, TLS") }
     var isAnswered: Bool { output.contains("HTTP/1.1 200") }
-    /// The name that the certificate's subject has.
+    /// The subject name of the certificate.
     var subject: String? {
         let line = output.split(separator: "\n").first { $0.hasPrefix("subject=") }
         return line?.split(separator: "=").last?.trimmingCharacters(in: .whitespaces)

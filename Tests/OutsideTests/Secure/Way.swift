@@ -1,7 +1,7 @@
 import Harness
 import Testing
 
-/// A protocol by which curl asks, and what carries it.
+/// A combination of HTTP version and transport that curl uses.
 enum Way: String, CaseIterable, CustomTestStringConvertible {
     case h1 = "HTTP/1.1"
     case h2c = "HTTP/2 in clear text"
@@ -13,7 +13,7 @@ enum Way: String, CaseIterable, CustomTestStringConvertible {
 
     var testDescription: String { rawValue }
 
-    /// Without the one that others are compared with.
+    /// All but the one that the others are compared with.
     static let others = allCases.filter { $0 != .h1 }
 
     var options: [String] {
@@ -28,7 +28,7 @@ enum Way: String, CaseIterable, CustomTestStringConvertible {
         }
     }
 
-    /// What curl calls the version that is spoken.
+    /// curl's name of the HTTP version.
     var version: String {
         switch self {
         case .h2c, .h2OverTLS12, .h2OverTLS13: "2"
@@ -43,7 +43,7 @@ enum Way: String, CaseIterable, CustomTestStringConvertible {
         }
     }
 
-    /// Asks for a target of a host.
+    /// Requests a target of a host.
     func ask(
         _ stage: SecureStage, _ target: String, host: String, _ more: [String] = []
     ) throws -> Curl.TransferResult {

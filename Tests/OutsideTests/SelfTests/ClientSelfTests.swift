@@ -3,8 +3,8 @@ import NIOPosix
 import Testing
 
 extension Outside {
-    /// The client is what all the other tests see the node with: it must see damage.
-    @Suite("The test client sees what an origin does")
+    /// All other tests observe the node through this client, so it must detect damage.
+    @Suite("The test client detects what an origin does")
     struct ClientSelfTests {
         private let origin: ScriptedOrigin
         private let image = TestImage.generated(.jpeg, byteCount: 300_000, seed: 1)
@@ -18,7 +18,7 @@ extension Outside {
             return try HTTPConnection(port: origin.port).get("/it", method: method, seconds: 10)
         }
 
-        @Test("A body in every framing is whole and the same")
+        @Test("A body in every framing is complete and identical")
         func framings() throws {
             for framing in [
                 OriginResponse.Framing.length, .chunked(bytesMax: 7_777), .close, .http10Close,
@@ -29,7 +29,7 @@ extension Outside {
             }
         }
 
-        @Test("The end of a body by length, by chunks and by close is told apart")
+        @Test("Bodies ended by length, by chunks and by close are distinguished")
         func endings() throws {
             #expect(try get(OriginResponse(image)).ending == .complete)
             let chunked = OriginResponse(image, framing: .chunked(bytesMax: 1_000))
@@ -37,7 +37,7 @@ extension Outside {
             #expect(try get(OriginResponse(image, framing: .close)).ending == .closeDelimited)
         }
 
-        @Test("A body cut off by close or reset does not look whole, in any framing")
+        @Test("A body cut off by close or reset does not look complete, in any framing")
         func cuts() throws {
             for framing in [OriginResponse.Framing.length, .chunked(bytesMax: 10_000)] {
                 for offset in [0, 1, 100_000, 299_999] {
@@ -53,7 +53,7 @@ extension Outside {
             }
         }
 
-        @Test("A chunked body without its last chunk is cut short although every byte came")
+        @Test("A chunked body without its last chunk is truncated even if every byte arrived")
         func missingLastChunk() throws {
             let original = OriginResponse(image, framing: .chunked(bytesMax: 10_000))
             let response = try get(original.truncated(after: image.byteCount, .close))
@@ -61,7 +61,7 @@ extension Outside {
             #expect(response.ending == .truncated)
         }
 
-        @Test("A body ended by close looks whole after FIN, and not after a reset")
+        @Test("A body ended by close looks complete after FIN, and not after a reset")
         func closeDelimited() throws {
             let response = OriginResponse(image, framing: .close)
             let closed = try get(response.truncated(after: 1_000, .close))
@@ -70,7 +70,7 @@ extension Outside {
             #expect(try get(response.truncated(after: 1_000, .reset)).ending == .reset)
         }
 
-        @Test("A body that nothing frames is not whole, though its end is the connection's")
+        @Test("A body without framing is not complete, even when the connection ends")
         func unframed() async throws {
             let origin = try await ByteOrigin.listening(
                 on: MultiThreadedEventLoopGroup.singleton,
@@ -84,14 +84,14 @@ extension Outside {
             try await origin.stop()
         }
 
-        @Test("A head that is cut off is no response")
+        @Test("A truncated head is no response")
         func cutHead() throws {
             let response = try get(OriginResponse(image).truncatedInHead(.close))
             #expect(response.status == 0)
             #expect(response.ending == .truncated)
         }
 
-        @Test("Bytes behind a body whose length was said too small are seen")
+        @Test("Bytes after a body with too small a Content-Length are detected")
         func overLong() throws {
             origin.on("/it", OriginResponse(image, framing: .falseLength(1_000)))
             let connection = try HTTPConnection(port: origin.port)
@@ -99,18 +99,18 @@ extension Outside {
             #expect(response.ending == .complete)
             #expect(response.bodyByteCount == 1_000)
             #expect(!response.matches(image))
-            // What is behind the end of the body.
+            // The bytes after the end of the body.
             expectSoon(10) { !connection.isIdle(seconds: 0) }
         }
 
-        @Test("A body whose length was said too large is not whole when the connection ends")
+        @Test("A body with too large a Content-Length is incomplete when the connection ends")
         func tooShort() throws {
             let response = OriginResponse(image, framing: .falseLength(image.byteCount + 1))
                 .closingConnection()
             #expect(try get(response).ending == .truncated)
         }
 
-        @Test("An answer to HEAD has no body, whatever its length field says")
+        @Test("A response to HEAD has no body, whatever its Content-Length")
         func head() throws {
             let response = try get(OriginResponse(image), method: "HEAD")
             #expect(response.ending == .complete)
@@ -119,7 +119,7 @@ extension Outside {
         }
 
         @Test(
-            "What is no response is called malformed",
+            "Bytes that are no response are reported as malformed",
             arguments: [
                 "HTTP/1.1 200 OK\nContent-Length: 0\r\n\r\n",
                 "HTTP/1.1 20 OK\r\n\r\n",
@@ -141,7 +141,7 @@ extension Outside {
             #expect(!response.isWhole)
         }
 
-        @Test("A comparing reader sees one wrong byte, a missing end and a swapped piece")
+        @Test("A comparing reader detects one wrong byte, a missing end and a swapped piece")
         func comparing() throws {
             var bytes = image.bytes
             bytes[150_000] ^= 1
@@ -165,7 +165,7 @@ extension Outside {
             #expect(!response.matches(image))
         }
 
-        @Test("A silent server is noticed")
+        @Test("A silent server is detected")
         func timeOut() throws {
             let gate = Gate()
             defer { gate.open() }

@@ -2,8 +2,8 @@ import Harness
 import Testing
 
 extension Outside {
-    /// The origin's log is the proof of how often the node asked: it must be right.
-    @Suite("The scripted origin does as it is told and remembers what it was asked")
+    /// Tests use the origin's log to count the node's requests, so it must be right.
+    @Suite("The scripted origin follows its script and logs its requests")
     struct OriginSelfTests {
         private let image = TestImage.generated(.png, byteCount: 70_000, seed: 2)
 
@@ -28,7 +28,7 @@ extension Outside {
             #expect(origin.connectionsOpened == 2)
         }
 
-        @Test("Pipelined requests are answered in order")
+        @Test("Pipelined requests get responses in order")
         func pipelining() throws {
             let origin = try ScriptedOrigin()
             for index in 0..<20 { origin.on("/\(index)", .text("\(index)")) }
@@ -38,7 +38,7 @@ extension Outside {
             #expect(responses == (0..<20).map(String.init))
         }
 
-        @Test("A held head comes when the gate opens and not before")
+        @Test("A held head is sent when the gate opens and not before")
         func heldHead() throws {
             let origin = try ScriptedOrigin()
             let gate = Gate()
@@ -51,7 +51,7 @@ extension Outside {
             #expect(connection.readResponse().matches(image))
         }
 
-        @Test("A stalled body stops where it was told to and goes on when the gate opens")
+        @Test("A stalled body stops at the given offset and continues when the gate opens")
         func stalledBody() throws {
             let origin = try ScriptedOrigin()
             let gate = Gate()
@@ -66,14 +66,14 @@ extension Outside {
             #expect(origin.waitForBodyBytes(70_000))
         }
 
-        @Test("Drops come one after the other and make the whole")
+        @Test("Pieces sent one after the other form the complete body")
         func dripping() throws {
             let origin = try ScriptedOrigin()
             origin.on("/it", OriginResponse(image).dripping(bytesMax: 10_000, seconds: 0.001))
             #expect(try HTTPConnection(port: origin.port).get("/it").matches(image))
         }
 
-        @Test("Validators are answered with 304 and everything else with the whole")
+        @Test("Matching validators get 304 and everything else the complete response")
         func validators() throws {
             let origin = try ScriptedOrigin()
             let date = "Sun, 06 Nov 1994 08:49:37 GMT"
@@ -89,7 +89,7 @@ extension Outside {
             #expect(origin.log.map(\.isConditional) == [true, true, true, false])
         }
 
-        @Test("A connection is closed unannounced after its last request")
+        @Test("A connection is closed without announcement after its last request")
         func requestsPerConnection() throws {
             let origin = try ScriptedOrigin(requestsPerConnection: 2)
             let path = origin.serve(image)
@@ -100,7 +100,7 @@ extension Outside {
             #expect(origin.waitForConnections(atMost: 0))
         }
 
-        @Test("A peer that does not read stops the origin after its buffers are full")
+        @Test("A peer that does not read stops the origin once its buffers are full")
         func backPressure() throws {
             let origin = try ScriptedOrigin()
             let large = TestImage.generated(.bmp, byteCount: 200_000_000, seed: 3)
@@ -113,7 +113,7 @@ extension Outside {
             #expect(origin.bodyBytesSent < 40_000_000)
         }
 
-        @Test("After stop nothing is answered any more")
+        @Test("After stop no request gets a response")
         func stop() throws {
             let origin = try ScriptedOrigin()
             origin.stop()

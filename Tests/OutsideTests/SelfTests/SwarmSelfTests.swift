@@ -2,11 +2,11 @@ import Harness
 import Testing
 
 extension Outside {
-    @Suite("A swarm of test clients tells what each of them got")
+    @Suite("A swarm of test clients reports each client's response")
     struct SwarmSelfTests {
         private let image = TestImage.generated(.gif, byteCount: 200_000, seed: 4)
 
-        @Test("A thousand readers get the whole image, each by a request of its own")
+        @Test("A thousand readers get the complete image, each by its own request")
         func readers() throws {
             let origin = try ScriptedOrigin()
             let path = origin.serve(image)
@@ -18,7 +18,7 @@ extension Outside {
             #expect(origin.connectionsOpened == 1_000)
         }
 
-        @Test("A wrong byte, a cut and a reset are told apart")
+        @Test("A wrong byte, a truncation and a reset are distinguished")
         func damage() throws {
             let origin = try ScriptedOrigin()
             let other = TestImage.generated(.gif, byteCount: 200_000, seed: 5)
@@ -34,7 +34,7 @@ extension Outside {
             #expect(responses.allSatisfy { !$0.matches(image) })
         }
 
-        @Test("Clients that do not read hold their answers up until they begin to")
+        @Test("Clients that do not read delay their responses until they start to")
         func stalled() throws {
             let origin = try ScriptedOrigin()
             let large = TestImage.generated(.bmp, byteCount: 20_000_000, seed: 6)
@@ -49,7 +49,7 @@ extension Outside {
             #expect(swarm.responses().allSatisfy { $0.matches(large) })
         }
 
-        @Test("Slow readers get the whole, and those who leave count as gone")
+        @Test("Slow readers get the complete image, and those that leave count as abandoned")
         func slowAndLeaving() throws {
             let origin = try ScriptedOrigin()
             let path = origin.serve(image)
@@ -68,7 +68,7 @@ extension Outside {
             #expect(origin.waitForConnections(atMost: 1))
         }
 
-        @Test("Connections that nobody accepts are counted as refused")
+        @Test("Connections that are not accepted are counted as refused")
         func refused() throws {
             let swarm = ClientSwarm(port: try ReservedPort.forProcess(), count: 5, .init("/"))
             #expect(swarm.responses().allSatisfy { $0.ending == .reset })

@@ -1,10 +1,10 @@
 import Testing
 
 extension Outside {
-    /// The table's text must say what it seems to say.
-    @Suite("The table of cases is read as it is written")
+    /// The parser must give the table's text the meaning it appears to have.
+    @Suite("The table of cases is parsed as written")
     struct TableSelfTests {
-        @Test("A case has its site, requests, answers and expectations in their order")
+        @Test("A case has its site, requests, responses and expectations in order")
         func oneCase() throws {
             let cases = try TableReader.cases(
                 in: """
@@ -41,7 +41,7 @@ extension Outside {
             #expect(one.exchanges[1].isRepeated)
         }
 
-        @Test("Rows make a case each, and no two of one name")
+        @Test("Each row makes a case, and names are unique")
         func rows() throws {
             let cases = try TableReader.cases(
                 in:
@@ -52,19 +52,19 @@ extension Outside {
             #expect(cases.flatMap { $0.exchanges[0].fields } == ["A: b", "A: d"])
         }
 
-        @Test("What cannot be read is refused", arguments: ["GET", "! cached", "== a", "== a [x]"])
+        @Test("Unparsable text is refused", arguments: ["GET", "! cached", "== a", "== a [x]"])
         func wrong(_ text: String) {
             #expect(throws: TableReader.Wrong.self) { try TableReader.cases(in: text) }
         }
 
         @Test(
-            "An expectation of no meaning is refused",
+            "A meaningless expectation is refused",
             arguments: ["fetchd", "cached fetchedd", "age x", "origin", "trailer", "X-A 5"])
         func wrongExpectation(_ text: String) {
             #expect(throws: TableReader.Wrong.self) { try TableExpectation.read(text) }
         }
 
-        @Test("Dates are written in each of the three forms, and of one instant")
+        @Test("Dates are written in each of the three formats, for the same instant")
         func dates() {
             let words = TableWords(path: "/p", host: "h", originPort: 1)
             let usual = words.filled("{now}")

@@ -3,9 +3,9 @@ import Harness
 import Testing
 
 extension Outside {
-    @Suite("The tools around a node measure what they say")
+    @Suite("The tools around a node measure correctly")
     struct ToolSelfTests {
-        @Test("A program's status, output and errors are kept apart")
+        @Test("A program's status, output and errors are separate")
         func program() throws {
             let result = try Program.run("/bin/sh", ["-c", "echo out; echo err >&2; exit 7"])
             #expect(result.status == 7)
@@ -13,7 +13,7 @@ extension Outside {
             #expect(result.errors == "err\n")
         }
 
-        @Test("A program that is asked to stop is told apart from one that ends by itself")
+        @Test("A program stopped by a signal is distinguished from one that ends by itself")
         func terminated() throws {
             let program = try Program("/bin/sh", ["-c", "exec sleep 600"])
             program.terminate()
@@ -27,7 +27,7 @@ extension Outside {
             #expect(result.status == nil)
         }
 
-        @Test("Variables reach the program, those of a node only when they are meant")
+        @Test("Variables reach the program, and those of a node only if given")
         func environment() throws {
             let print = ["-c", "echo $NUTHATCH_LOOPS $OTHER"]
             let result = try Program.run(
@@ -35,7 +35,7 @@ extension Outside {
             #expect(String(decoding: result.output, as: UTF8.self) == "2 x\n")
         }
 
-        @Test("Allocations of a program under the counter are counted, and more by a busier one")
+        @Test("Allocations under the counter are counted, and a busier program has more")
         func allocations() throws {
             let few = try AllocationCounter()
             let idle = try Program.run("/bin/sh", ["-c", "exit 0"], environment: few.environment)
@@ -47,7 +47,7 @@ extension Outside {
             #expect(many.count > few.count + 2_000)
         }
 
-        @Test("Made images are as long as they say and begin and end as their type does")
+        @Test("Generated images have their exact length, and the head and end of their type")
         func images() {
             for image in ImageCorpus.generated where image.byteCount < 2_000_000 {
                 #expect(image.bytes.count == image.byteCount, "\(image.name)")
@@ -70,7 +70,7 @@ extension Outside {
             #expect(sizes.contains(200) && sizes.contains(20_000_000))
         }
 
-        @Test("Images of different seeds differ, and a piece of one is found nowhere else in it")
+        @Test("Images of different seeds differ, and a piece of one occurs nowhere else in it")
         func seeds() {
             let one = TestImage.generated(.webp, byteCount: 3_000_000, seed: 8)
             let two = TestImage.generated(.webp, byteCount: 3_000_000, seed: 9)
@@ -82,13 +82,13 @@ extension Outside {
             #expect(Set(pieces).count == pieces.count)
         }
 
-        @Test("Real images are found where the shared folder is, and are of their stated size")
+        @Test("Real images are found if the shared folder exists, and have their stated size")
         func realImages() {
             #expect(ImageCorpus.real.allSatisfy { $0.byteCount > 0 })
             #expect(ImageCorpus.real.allSatisfy { $0.contentType.hasPrefix("image/") })
         }
 
-        @Test("Targets are encoded byte by byte")
+        @Test("Targets are percent-encoded byte by byte")
         func targets() {
             #expect(
                 ImageRequestTarget.forURL("http://h:1/ä?b=c&d")

@@ -3,12 +3,12 @@ import Harness
 import Testing
 
 extension Outside {
-    @Suite("With keys, only signed URLs of images are answered")
+    @Suite("With keys, only signed image URLs are served")
     struct SignedImageTests {
         private static let image = TestImage.generated(.jpeg, byteCount: 20_000, seed: 720)
         private var image: TestImage { Self.image }
 
-        @Test("Every signature of one image, and every spelling of its URL, is one entry")
+        @Test("All signatures of one image, and all spellings of its URL, share one entry")
         func oneEntry() throws {
             let stage = try SignedStage()
             let path = stage.origin.serve(image, fields: [lasting])
@@ -26,7 +26,7 @@ extension Outside {
             #expect(stage.origin.requests(path).count == 1)
         }
 
-        @Test("What is unsigned, forged, expired or malformed is refused, each in its way")
+        @Test("Unsigned, forged, expired or malformed URLs are refused with distinct problems")
         func refused() throws {
             let stage = try SignedStage()
             let path = stage.origin.serve(image, fields: [lasting])
@@ -55,8 +55,8 @@ extension Outside {
             #expect(stage.refused("expired") == 1 && stage.refused("malformed") == 2)
         }
 
-        @Test("What is signed is still refused for what is wrong with it; health needs no key")
-        func otherAnswers() throws {
+        @Test("Signed requests are refused for other faults; health needs no key")
+        func otherRefusals() throws {
             let stage = try SignedStage()
             #expect(try stage.node.get("/readyz").status == 200)
             #expect(try stage.node.get("/healthz?signature=x").status == 200)
@@ -73,7 +73,7 @@ extension Outside {
             expectProblem(try stage.node.get(signed, method: "POST"), 405)
         }
 
-        @Test("A node without keys looks past signatures, so that they can be made beforehand")
+        @Test("A node without keys ignores signatures, so that they can be made in advance")
         func beforehand() throws {
             let stage = try SignedStage(keys: nil)
             let path = stage.origin.serve(image, fields: [lasting])
@@ -84,7 +84,7 @@ extension Outside {
             #expect(stage.refused("malformed") == 0)
         }
 
-        @Test("SIGHUP changes keys: a new one joins, signs, and the old one leaves")
+        @Test("SIGHUP rotates keys: a new one is added, signs, and the old one is removed")
         func rotation() throws {
             let stage = try SignedStage()
             let path = stage.origin.serve(image, fields: [lasting])

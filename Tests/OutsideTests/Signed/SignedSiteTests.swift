@@ -3,9 +3,9 @@ import Harness
 import Testing
 
 extension Outside {
-    @Suite("A site that demands signatures")
+    @Suite("A site that requires signatures")
     struct SignedSiteTests {
-        @Test("The signature is neither part of the key nor told to the origin")
+        @Test("The signature is not part of the key and not sent to the origin")
         func stripped() throws {
             let stage = try SignedStage(site: "    ignore-query: [utm_*]")
             stage.origin.on("/it", .text("it", fields: [lasting]))
@@ -18,7 +18,7 @@ extension Outside {
             #expect(stage.origin.requests("/it").map(\.target) == ["/it?a=b"])
         }
 
-        @Test("Refusals are those of images, and they count as the site's")
+        @Test("Refusals equal those of images, and count as the site's")
         func refused() throws {
             let stage = try SignedStage()
             stage.origin.on("/it", .text("it"))
@@ -40,7 +40,9 @@ extension Outside {
                     "nuthatch_site_requests_total{site=\"a.example\",cache=\"none\"}") == 5)
         }
 
-        @Test("A signature is for reading: other methods are refused, and their bodies not read")
+        @Test(
+            "A signature permits only reads: other methods are refused, and their bodies not read"
+        )
         func methods() throws {
             let stage = try SignedStage()
             stage.origin.on("/it", .text("it"))

@@ -2,7 +2,7 @@ import Foundation
 import Harness
 import Testing
 
-/// An origin, and a node with keys to which it is the signed site `a.example`.
+/// An origin, and a node with keys to which the origin is the signed site `a.example`.
 final class SignedStage {
     static let site = "a.example"
     static let old = "0123456789abcdef0123456789abcdef"
@@ -13,7 +13,8 @@ final class SignedStage {
     let folder: TemporaryFolder
     private var reloads = 0
 
-    /// The node's first key is ``old`` unless `keys` says otherwise; nil is for no keys.
+    /// Starts the node with ``old`` as its first key unless `keys` says otherwise; `nil` means no
+    /// keys.
     init(
         keys: String? = SignedStage.old, site lines: String = "", flags: [String] = []
     ) throws {
@@ -34,7 +35,7 @@ final class SignedStage {
 
     deinit { node.kill() }
 
-    /// What `nuthatch sign` prints with `secret` as its first key.
+    /// Returns the output of `nuthatch sign` with `secret` as its first key.
     func sign(_ arguments: String..., by secret: String = SignedStage.old) throws -> String {
         try sign(arguments, by: secret)
     }
@@ -50,7 +51,7 @@ final class SignedStage {
         try node.get(target, method: method, host: Self.site)
     }
 
-    /// Has the node read its file of keys again, which holds `keys` now.
+    /// Makes the node reload its key file with these `keys`.
     func change(keys: String) throws {
         try Data(keys.utf8).write(
             to: folder.appending(path: "keys"), options: .atomic)
@@ -67,7 +68,7 @@ final class SignedStage {
     }
 }
 
-/// Checks that a response is the problem document of this name.
+/// Expects that the response is a problem document of this type.
 func expectProblem(
     _ response: Response, _ status: Int, named name: String,
     at location: SourceLocation = #_sourceLocation

@@ -3,7 +3,7 @@ import Harness
 import Testing
 
 extension Outside {
-    @Suite("The recipes for signing in other languages")
+    @Suite("Recipes for signing in other languages")
     struct SigningRecipeTests {
         /// A program and its recipe.
         enum Recipe: String, CaseIterable, CustomTestStringConvertible {
@@ -33,7 +33,7 @@ extension Outside {
             }
         }
 
-        /// Programs that are not installed are left out; their tests say so.
+        /// The recipes whose programs are installed; ``installed(recipe:)`` reports the others.
         private static let known: [Recipe] = Recipe.allCases.filter(\.isThere)
 
         @Test("Each recipe's program is installed", arguments: Recipe.allCases)
@@ -51,7 +51,7 @@ extension Outside {
             "http://a.example/a;b=c,d@e:f$g&h?\\^`", "http://a.example/%2525?%26",
         ]
 
-        @Test("A recipe signs as nuthatch does, whatever the URL", arguments: known, urls)
+        @Test("A recipe signs like nuthatch, for every URL", arguments: known, urls)
         func same(recipe: Recipe, url: String) throws {
             let folder = try TemporaryFolder()
             let keys = try folder.write(SignedStage.old, to: "keys")
@@ -75,8 +75,8 @@ extension Outside {
             #expect(try recipe.run(["image", "http://n", url]).status == 1)
         }
 
-        @Test("The node takes what a recipe has signed, and gets the same entry", arguments: known)
-        func taken(recipe: Recipe) throws {
+        @Test("The node accepts a recipe's signature, and serves the same entry", arguments: known)
+        func accepted(recipe: Recipe) throws {
             let stage = try SignedStage()
             let image = TestImage.generated(.png, byteCount: 5_000, seed: 721)
             let path = stage.origin.serve(image, fields: [lasting])

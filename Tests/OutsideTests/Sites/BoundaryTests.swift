@@ -3,8 +3,8 @@ import Harness
 import Testing
 
 extension Outside {
-    /// What a request may reach: which hosts, which paths, and what it may change.
-    @Suite("Where a site ends")
+    /// The limits of a request: which hosts and paths it reaches, and what it may change.
+    @Suite("Boundaries of a site")
     struct BoundaryTests {
         private let origin: ScriptedOrigin
 
@@ -19,7 +19,7 @@ extension Outside {
             try NodeProcess(["--site", "\(site)=\(origin.url(path))"] + flags)
         }
 
-        @Test("A site * asks its origin under the host that its answer is kept under")
+        @Test("A site * requests its origin with the host that is part of the cache key")
         func canonicalHost() throws {
             let folder = try TemporaryFolder()
             let text = "sites:\n  \"*\":\n    origin: \(origin.url(""))\n    host: client\n"
@@ -35,7 +35,7 @@ extension Outside {
         }
 
         @Test(
-            "A Host that is no name is refused, for whatever it asks",
+            "An invalid Host is refused for every target",
             arguments: ["a,b", "a%41", "a b", "a@b", "[::1", "a:b", ".a", "a..b"])
         func noName(host: String) throws {
             let image = "/v1/image?url=" + origin.url("/it")
@@ -48,7 +48,7 @@ extension Outside {
             #expect(origin.log.isEmpty)
         }
 
-        @Test("Beside sites, images are served by their URLs only where allow-origin says so")
+        @Test("Beside sites, image URLs are served only if allow-origin permits")
         func images() throws {
             let image = TestImage.generated(.png, byteCount: 5_000, seed: 77)
             let path = origin.serve(image, fields: [lasting])
@@ -58,7 +58,7 @@ extension Outside {
             expectProblem(response, 404)
             #expect(response.text.contains("site-unknown"), "\(response)")
             #expect(try closed.get("/healthz").status == 200)
-            // A site for every host has that path as any other.
+            // A site for every host has this path like any other.
             let everything = try node("*")
             #expect(try everything.get(target).text == "it")
             #expect(origin.requests(path).isEmpty)
@@ -67,7 +67,7 @@ extension Outside {
         }
 
         @Test(
-            "Nothing above the path of a site's origin is asked for",
+            "No path above that of a site's origin is requested",
             arguments: [
                 "/../private", "/%2e%2e/private", "/a/..;/..;/private", "/a/%252e%252e/../../x",
                 "/..%2Fprivate", "/..\\private", "/..%00/private", "/..%20/private",
@@ -85,7 +85,7 @@ extension Outside {
             #expect(node.metric("nuthatch_fills_in_flight") == 0)
         }
 
-        @Test("HEAD refreshes what is stored, and replaces nothing of it")
+        @Test("HEAD refreshes a stored response and does not replace it")
         func head() throws {
             let folder = try TemporaryFolder()
             let text =
@@ -106,7 +106,7 @@ extension Outside {
             #expect(origin.requests("/it").map(\.method) == ["GET", "HEAD"])
         }
 
-        @Test("Without settings no client can have a fresh answer fetched anew")
+        @Test("By default request directives cannot force a fetch of a fresh response")
         func control() throws {
             let node = try node("a.example")
             for method in ["GET", "HEAD"] {

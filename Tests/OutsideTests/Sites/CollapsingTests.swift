@@ -2,17 +2,17 @@ import Harness
 import Testing
 
 extension Outside {
-    @Suite("Many clients of one address of a site")
+    @Suite("Many clients of one URL of a site")
     struct CollapsingTests {
-        private func answer(_ text: String, _ fields: String...) -> OriginResponse {
+        private func textResponse(_ text: String, _ fields: String...) -> OriginResponse {
             .text(text, fields: fields)
         }
 
-        @Test("A hundred clients of a cold address make one fetch")
+        @Test("A hundred clients of a cold URL cause one fetch")
         func cold() throws {
             let stage = try SiteStage()
             let gate = Gate()
-            stage.origin.on("/it", answer("all", lasting).delayingHead(.gate(gate)))
+            stage.origin.on("/it", textResponse("all", lasting).delayingHead(.gate(gate)))
             let swarm = stage.swarm("/it", Array(repeating: [], count: 100))
             #expect(gate.waitForArrivals() && swarm.waitForConnections())
             gate.open()
@@ -20,11 +20,11 @@ extension Outside {
             #expect(stage.fetches("/it") == 1)
         }
 
-        @Test("Those who joined a fetch of another are told so")
+        @Test("Cache-Status shows the requests that were collapsed into another's fetch")
         func collapsed() throws {
             let stage = try SiteStage()
             let gate = Gate()
-            stage.origin.on("/it", answer("all", lasting).delayingHead(.gate(gate)))
+            stage.origin.on("/it", textResponse("all", lasting).delayingHead(.gate(gate)))
             let first = stage.swarm("/it", [[]])
             #expect(gate.waitForArrivals())
             let others = stage.swarm("/it", Array(repeating: [], count: 9))
@@ -32,13 +32,13 @@ extension Outside {
             try stage.waitForWaiters(10)
             gate.open()
             #expect(first.responses().allSatisfy { $0.cacheStatus["collapsed"] == nil })
-            let told = others.responses().count { $0.cacheStatus["collapsed"] != nil }
-            #expect(told == 9)
+            let collapsedCount = others.responses().count { $0.cacheStatus["collapsed"] != nil }
+            #expect(collapsedCount == 9)
             #expect(stage.fetches("/it") == 1)
         }
 
-        @Test("An answer that is for one client only is fetched by each for itself, all at once")
-        func privateAnswer() throws {
+        @Test("A private response is fetched by each client itself, all concurrently")
+        func privateResponse() throws {
             let stage = try SiteStage()
             let (first, others) = (Gate(), Gate())
             let count = LockedBox(0)
@@ -47,13 +47,13 @@ extension Outside {
                     count += 1
                     return count
                 }
-                let response = answer("for \(number)", "Cache-Control: private")
+                let response = textResponse("for \(number)", "Cache-Control: private")
                 return response.delayingHead(.gate(number == 1 ? first : others))
             }
             let swarm = stage.swarm("/it", Array(repeating: [], count: 20))
             #expect(first.waitForArrivals() && swarm.waitForConnections())
             first.open()
-            // All of them wait at the origin together: none of them waits for another.
+            // All of them wait at the origin together: none waits for another.
             #expect(others.waitForArrivals(19))
             others.open()
             let responses = swarm.responses()
@@ -61,42 +61,44 @@ extension Outside {
             #expect(stage.fetches("/it") == 20)
         }
 
-        @Test("An address whose answers are not shared is remembered: nobody waits for another")
+        @Test(
+            "A URL with uncacheable responses is remembered, so that no request waits for another"
+        )
         func hitForMiss() throws {
             let stage = try SiteStage()
-            stage.origin.on("/it", answer("mine", "Cache-Control: no-store"))
+            stage.origin.on("/it", textResponse("mine", "Cache-Control: no-store"))
             _ = try stage.get("/it")
             let gate = Gate()
             stage.origin.on(
-                "/it", answer("mine", "Cache-Control: no-store").delayingHead(.gate(gate)))
+                "/it", textResponse("mine", "Cache-Control: no-store").delayingHead(.gate(gate)))
             let swarm = stage.swarm("/it", Array(repeating: [], count: 20))
             #expect(gate.waitForArrivals(20))
             gate.open()
             #expect(swarm.responses().allSatisfy { $0.status == 200 && $0.bodyByteCount == 4 })
         }
 
-        @Test("An address that was not shared and then is, is stored again")
+        @Test("A URL whose responses become cacheable is stored again")
         func sharedAgain() throws {
             let stage = try SiteStage()
-            stage.origin.on("/it", answer("mine", "Cache-Control: private"))
+            stage.origin.on("/it", textResponse("mine", "Cache-Control: private"))
             _ = try stage.get("/it")
-            stage.origin.on("/it", answer("ours", lasting))
+            stage.origin.on("/it", textResponse("ours", lasting))
             #expect(try stage.get("/it").text == "ours")
             #expect(try stage.get("/it").isHit)
             #expect(stage.fetches("/it") == 2)
         }
 
-        @Test("Clients of two variants make two fetches")
+        @Test("Clients of two variants cause two fetches")
         func variants() throws {
             let stage = try SiteStage()
             let origin = stage.origin
             origin.on("/it") { request in
-                answer("of \(request.fields["Foo"] ?? "nobody")", lasting, "Vary: Foo")
+                textResponse("of \(request.fields["Foo"] ?? "nobody")", lasting, "Vary: Foo")
             }
             #expect(try stage.get("/it", fields: ["Foo: 0"]).text == "of 0")
             let gate = Gate()
             origin.on("/it") { request in
-                answer("of \(request.fields["Foo"] ?? "nobody")", lasting, "Vary: Foo")
+                textResponse("of \(request.fields["Foo"] ?? "nobody")", lasting, "Vary: Foo")
                     .delayingHead(.gate(gate))
             }
             let fields = (0..<100).map { ["Foo: \(1 + $0 % 2)"] }
@@ -111,11 +113,11 @@ extension Outside {
             }
         }
 
-        @Test("Clients of several variants of a cold address make at most one fetch for each")
+        @Test("Clients of several variants of a cold URL cause at most one fetch for each")
         func coldVariants() throws {
             let stage = try SiteStage()
             stage.origin.on("/it") { request in
-                answer("of \(request.fields["Foo"] ?? "nobody")", lasting, "Vary: Foo")
+                textResponse("of \(request.fields["Foo"] ?? "nobody")", lasting, "Vary: Foo")
             }
             let fields = (0..<60).map { ["Foo: \($0 % 3)"] }
             let responses = stage.swarm("/it", fields).responses()
@@ -129,7 +131,7 @@ extension Outside {
             }
         }
 
-        @Test("One validation serves everybody")
+        @Test("One revalidation serves all clients")
         func revalidation() throws {
             let stage = try SiteStage()
             let gate = Gate()
@@ -149,7 +151,7 @@ extension Outside {
             #expect(stage.fetches("/it") == 2)
         }
 
-        @Test("Many clients of a stale answer make one request behind them")
+        @Test("Many clients of a stale response cause one background request")
         func background() throws {
             let stage = try SiteStage()
             let gate = Gate()
@@ -170,7 +172,7 @@ extension Outside {
         }
 
         @Test(
-            "What stands in for one variant is not given to those who wait for another",
+            "A stale response of one variant is not served to clients that wait for another",
             arguments: [false, true])
         func standIn(isOnDisk: Bool) throws {
             let stage = try SiteStage("--disk-limit", "64MiB", keepsDisk: true)
@@ -191,7 +193,7 @@ extension Outside {
             #expect(gate.waitForArrivals())
             let second = stage.swarm("/it", Array(repeating: ["Foo: 2"], count: 5))
             #expect(second.waitForConnections())
-            // Nothing in memory says yet that the answers differ: they wait for the first one's.
+            // Nothing in memory indicates a Vary yet: they wait for the first response.
             if isOnDisk { try stage.waitForWaiters(6) }
             gate.open()
             #expect(first.responses().allSatisfy { $0.status == 200 && $0.bodyByteCount == 9 })
@@ -199,14 +201,14 @@ extension Outside {
             #expect(others.allSatisfy { $0.status == 200 && $0.bodyByteCount == 5 }, "\(others)")
         }
 
-        @Test("Who waits for another's fetch too long goes by itself")
+        @Test("A request that waits too long for another's fetch sends its own")
         func waitedTooLong() throws {
             let stage = try SiteStage("--wait-timeout", "300ms")
             let gate = Gate()
-            stage.origin.on("/it", answer("late", lasting).delayingHead(.gate(gate)))
+            stage.origin.on("/it", textResponse("late", lasting).delayingHead(.gate(gate)))
             let first = stage.swarm("/it", [[]])
             #expect(gate.waitForArrivals())
-            stage.origin.on("/it", answer("soon", lasting))
+            stage.origin.on("/it", textResponse("soon", lasting))
             let second = stage.swarm("/it", [[]]).responses()
             #expect(second.allSatisfy { $0.status == 200 && $0.bodyByteCount == 4 })
             #expect(stage.fetches("/it") == 2)
@@ -214,7 +216,7 @@ extension Outside {
             gate.open()
         }
 
-        @Test("A post does not wait for a get of the same address")
+        @Test("A POST does not wait for a GET of the same URL")
         func postBesideGet() throws {
             let stage = try SiteStage()
             let gate = Gate()
@@ -227,7 +229,7 @@ extension Outside {
             #expect(try stage.send("POST", "/it", body: "x").text == "POST")
             gate.open()
             #expect(swarm.responses().allSatisfy { $0.bodyByteCount == 3 })
-            // What was asked for before the post may be older than what the post made.
+            // A response requested before the POST may be older than its effect.
             _ = try stage.get("/it")
             #expect(stage.fetches("/it") == 3)
         }

@@ -2,13 +2,13 @@ import Harness
 import Testing
 
 extension Outside {
-    /// What one client can take of the connections to a site's origin.
-    @Suite("Nobody takes all connections to a site's origin")
+    /// Limits on the connections to a site's origin that one client can occupy.
+    @Suite("No client takes all connections to a site's origin")
     struct CrowdedSiteTests {
         private static let host = SiteStage.host
         private let large = TestImage.generated(.jpeg, byteCount: 5_000_000, seed: 95)
 
-        /// An origin that has a page, and large answers that nobody keeps, and a node with few
+        /// Starts an origin with a page and large uncacheable responses, and a node with few
         /// connections to it.
         private func start(_ flags: String...) throws -> (ScriptedOrigin, NodeProcess) {
             let origin = try ScriptedOrigin()
@@ -35,7 +35,7 @@ extension Outside {
             return connection
         }
 
-        @Test("Bodies that dribble hold no connection before they are there, or are large")
+        @Test("Slow small bodies take no connection until they are complete")
         func smallUploads() throws {
             let (origin, node) = try start("--origin-connections", "2")
             let dribbling = try (0..<256).map { number in
@@ -48,7 +48,7 @@ extension Outside {
             expectSoon { node.metric("nuthatch_fills_in_flight") == 0 }
         }
 
-        @Test("Bodies that dribble, of however many clients, leave half of the fetches to others")
+        @Test("Slow bodies of any number of clients leave half of the fetches to others")
         func dribblingCrowd() throws {
             let (origin, node) = try start("--fills-limit", "40")
             let dribbling = try (0..<256).map { number in
@@ -63,7 +63,7 @@ extension Outside {
             withExtendedLifetime(dribbling) {}
         }
 
-        @Test("Large bodies that stop have half of the connections")
+        @Test("Large bodies that stall take at most half of the connections")
         func largeUploads() throws {
             let (origin, node) = try start(
                 "--origin-connections", "16", "--origin-queue-timeout", "60s")
@@ -79,7 +79,7 @@ extension Outside {
             withExtendedLifetime(stopped) {}
         }
 
-        @Test("A body has its time as a whole, and a little more for every byte")
+        @Test("A body has a total time limit, extended slightly by every byte")
         func wholeBody() throws {
             let (origin, node) = try start("--body-timeout", "300ms", "--body-min-rate", "1MiB")
             defer { withExtendedLifetime(origin) {} }
@@ -93,7 +93,7 @@ extension Outside {
             expectSoon { node.metric("nuthatch_fills_in_flight") == 0 }
         }
 
-        /// Clients that ask for large answers and take nothing of them, each with 128 requests.
+        /// Opens connections with 128 requests for large responses each, and reads nothing.
         private func shutWindows(
             _ node: NodeProcess, as clients: [String]
         ) throws -> [HTTP2Client] {
@@ -111,7 +111,7 @@ extension Outside {
             }
         }
 
-        @Test("Windows that stay shut hold the share of their client")
+        @Test("Closed windows take only their client's share")
         func windows() throws {
             let (origin, node) = try start("--origin-connections", "16")
             defer { withExtendedLifetime(origin) {} }
@@ -124,7 +124,7 @@ extension Outside {
             withExtendedLifetime(shut) {}
         }
 
-        @Test("Windows that stay shut are not waited for while others wait for the origin")
+        @Test("Responses with closed windows are ended while other requests wait for the origin")
         func contendedWindows() throws {
             let (origin, node) = try start(
                 "--origin-connections", "8", "--send-timeout", "6s",

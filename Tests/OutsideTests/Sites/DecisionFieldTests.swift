@@ -3,7 +3,7 @@ import Harness
 import Testing
 
 extension Outside {
-    @Suite("How an answer came about is told to who knows the token")
+    @Suite("The decision trace is sent to clients with the token")
     struct DecisionFieldTests {
         private static let token = "a-token-of-enough-bytes"
 
@@ -15,8 +15,8 @@ extension Outside {
             return stage
         }
 
-        @Test("Of a miss, a hit and a refusal, and the origin is not told the token")
-        func told() throws {
+        @Test("A miss, a hit and a refusal have a trace, and the token is not sent to the origin")
+        func traced() throws {
             let stage = try stage()
             let asked = ["Nuthatch-Decision: \(Self.token)", "Foo: 1"]
             let miss = try #require(try stage.get("/it", fields: asked)["Nuthatch-Decision"])
@@ -30,8 +30,8 @@ extension Outside {
             #expect(request.fields["Nuthatch-Decision"] == nil && request.fields["Foo"] == "1")
         }
 
-        @Test("Nobody else is told, and what is not for us goes on to the origin without it")
-        func notTold() throws {
+        @Test("Without the token, or with a wrong one, there is no trace")
+        func notTraced() throws {
             let stage = try stage()
             let wrong = try stage.get("/it", fields: ["Nuthatch-Decision: a-token-of-other-bytes"])
             #expect(wrong.status == 200 && wrong["Nuthatch-Decision"] == nil)

@@ -3,8 +3,8 @@ import Harness
 import Testing
 
 extension Outside {
-    /// A proxy in front of the node that writes X-Forwarded-For, -Proto and -Host itself.
-    @Suite("What a proxy in front says of its clients")
+    /// A proxy in front of the node that sets X-Forwarded-For, -Proto and -Host itself.
+    @Suite("X-Forwarded fields of a trusted proxy")
     struct ForwardedFromTests {
         private static let proxy = "127.0.0.2"
         private static let said = [
@@ -28,7 +28,7 @@ extension Outside {
             return try connection.get("/it", method: method, host: host, fields: fields)
         }
 
-        @Test("Client, scheme and host are what it says: for the site, the origin, and the log")
+        @Test("Client, scheme and host of the fields apply to the site, the origin, and the log")
         func believed() throws {
             let stage = try stage()
             #expect(try ask(stage, from: Self.proxy).text == "ok")
@@ -37,14 +37,14 @@ extension Outside {
             #expect(sent["X-Forwarded-Proto"] == "https")
             #expect(sent["X-Forwarded-Host"] == SiteStage.host)
             #expect(stage.node.stop() == 0)
-            // Not the last one: each loop hands over its lines by itself.
+            // Not necessarily the last line: each loop writes its own lines.
             let lines = stage.node.standardOutput.split(separator: "\n")
             let line = try #require(lines.first { $0.contains("/it") })
             let object = try JSONSerialization.jsonObject(with: Data(line.utf8))
             #expect((object as? [String: Any])?["remote"] as? String == "192.0.2.7")
         }
 
-        @Test("A request that came encrypted has an answer of its own")
+        @Test("A request that arrived over https has a separate cache entry")
         func key() throws {
             let stage = try stage()
             #expect(try ask(stage, from: Self.proxy).text == "ok")
@@ -54,7 +54,7 @@ extension Outside {
             #expect(stage.fetches("/it") == 2)
         }
 
-        @Test("From anybody else these fields end here")
+        @Test("The fields of an untrusted client are dropped")
         func others() throws {
             let stage = try stage()
             let response = try ask(stage, from: "127.0.0.3", host: SiteStage.host)
@@ -66,7 +66,7 @@ extension Outside {
             #expect(try ask(stage, from: "127.0.0.3").status == 404)
         }
 
-        @Test("The PROXY protocol says who connects, and nothing of these fields")
+        @Test("The PROXY protocol overrides the client address and does not enable these fields")
         func proxyProtocol() throws {
             let stage = try SiteStage("--trusted-proxy", "\(Self.proxy)/32")
             stage.origin.on("/it", .text("ok", fields: [lasting]))
@@ -86,20 +86,21 @@ extension Outside {
             #expect(sent["Forwarded"]?.contains("evil") == false)
         }
 
-        @Test("Who may purge is asked of the client behind it")
+        @Test("Permission to purge depends on the client behind the proxy")
         func purge() throws {
             let stage = try stage("--purge-from", "192.0.2.0/24", "--purge-from", Self.proxy)
             let outsider = ["X-Forwarded-For: 198.51.100.1", "X-Forwarded-Host: a.example"]
             #expect(try ask(stage, from: Self.proxy, outsider, method: "PURGE").status == 403)
             #expect(try ask(stage, from: Self.proxy, method: "PURGE").status == 200)
-            // Not for the proxy's own address, whatever a client has put before its own.
+            // The proxy's own address gives no permission, whatever a client has put before its
+            // own.
             for said in ["\", 198.51.100.1", "unknown", "fe80::1%1"] {
                 let fields = ["X-Forwarded-For: \(said)", "X-Forwarded-Host: a.example"]
                 #expect(try ask(stage, from: Self.proxy, fields, method: "PURGE").status == 403)
             }
         }
 
-        @Test("Shares are those of its clients, and itself it has none")
+        @Test("Each client behind the proxy has a share, and the proxy itself has none")
         func shares() throws {
             let stage = try stage("--connections-per-client", "2", "--fills-limit", "8")
             let held = try (0..<6).map { _ in
@@ -117,7 +118,7 @@ extension Outside {
                 let target = "/held?\(query)"
                 try connection.socket.send(HTTPConnection.request(target, fields: fields))
             }
-            // A quarter of eight: its share of fetches is what one client has.
+            // A quarter of eight is one client's share of fetches.
             for (query, connection) in held[..<2].enumerated() {
                 try ask(connection, query, for: 1)
             }
@@ -132,7 +133,7 @@ extension Outside {
             }
         }
 
-        @Test("A change of the setting holds for the next request of an open connection")
+        @Test("A changed setting applies to the next request of an open connection")
         func reloaded() throws {
             let stage = try SettingsStage(opened)
             stage.origin.on("/it", .text("ok", fields: ["Cache-Control: no-store"]))

@@ -3,8 +3,8 @@ import Harness
 import Testing
 
 extension Outside {
-    /// What leads back to the node is refused at once, and is not waited for.
-    @Suite("Sites whose origins lead back to the node")
+    /// Requests that lead back to the node are refused at once, without waiting.
+    @Suite("Forwarding loops")
     struct LoopTests {
         private static let host = "a.example"
         private let folder: TemporaryFolder
@@ -13,7 +13,7 @@ extension Outside {
             folder = try TemporaryFolder()
         }
 
-        /// A node that asks 127.0.0.1:`origin` for the site as its clients do.
+        /// Starts a node that requests the site from 127.0.0.1:`origin` like its clients.
         private func node(
             _ origin: Int, listeningOn port: Int? = nil, via: Bool = true
         ) throws -> NodeProcess {
@@ -39,7 +39,7 @@ extension Outside {
         }
 
         @Test(
-            "A site whose origin is the node itself, whatever it says in Via",
+            "A site whose origin is the node itself, with or without Via",
             arguments: [true, false])
         func itself(via: Bool) throws {
             let port = try ReservedPort.forProcess()
@@ -53,7 +53,7 @@ extension Outside {
             #expect(node.metric("nuthatch_origin_fetches_started_total") == 4)
         }
 
-        @Test("Clients that wait for the same are told so together")
+        @Test("Concurrent clients of a looping URL get the same error")
         func together() throws {
             let port = try ReservedPort.forProcess()
             let node = try node(port, listeningOn: port)
@@ -64,7 +64,7 @@ extension Outside {
                 responses.count == 20 && responses.allSatisfy { $0.status == 508 }, "\(responses)")
         }
 
-        @Test("Two nodes that ask each other", arguments: [true, false])
+        @Test("Two nodes that are each other's origin", arguments: [true, false])
         func ring(via: Bool) throws {
             let ports = try (0..<2).map { _ in try ReservedPort.forProcess() }
             let first = try node(ports[1], listeningOn: ports[0], via: via)
@@ -74,7 +74,9 @@ extension Outside {
             expectLoop(try first.connect().post("body", to: "/it", host: Self.host))
         }
 
-        @Test("A node before another one is no loop, and neither is an origin that asks for more")
+        @Test(
+            "A chain of two nodes is no loop, and neither is an origin that sends further requests"
+        )
         func noLoop() throws {
             let origin = try ScriptedOrigin()
             origin.onAnyOtherPath { _ in .text("it", fields: ["Cache-Control: no-store"]) }
@@ -94,7 +96,7 @@ extension Outside {
             #expect(origin.requests("/one").count == 1)
         }
 
-        @Test("Who came through another node waits for others' fetches, but not for long")
+        @Test("A request through another node waits for others' fetches, but not for long")
         func mutual() throws {
             let (origin, gate) = (try ScriptedOrigin(), Gate())
             defer { gate.open() }
@@ -115,7 +117,7 @@ extension Outside {
             for client in clients { #expect(client.readResponse().text == "it") }
         }
 
-        @Test("What is stored is given, also to a request that has come back")
+        @Test("A stored response is served even to a request that has looped")
         func stored() throws {
             let origin = try ScriptedOrigin()
             origin.on("/it", .text("it", fields: [lasting]))

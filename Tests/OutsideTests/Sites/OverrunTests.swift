@@ -3,11 +3,11 @@ import NIOPosix
 import Testing
 
 extension Outside {
-    @Suite("Bytes behind an answer that is whole")
+    @Suite("Bytes after a complete response")
     struct OverrunTests {
         private static let ok = "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\n"
 
-        /// A node in front of an origin that plays a script for each connection.
+        /// Starts a node in front of an origin with one script per connection.
         private func play(
             _ scripts: [[ByteOrigin.Step]], _ test: (NodeProcess, ByteOrigin) throws -> Void
         ) async throws {
@@ -19,7 +19,7 @@ extension Outside {
         }
 
         @Test(
-            "RFC 9112 §6.3: the answer is good and is stored; its connection is not used again",
+            "RFC 9112 §6.3: the response is valid and stored; its connection is not reused",
             arguments: [
                 ("Content-Length: 5\r\n\r\n", "hello", "\r\n"),
                 ("Content-Length: 5\r\n\r\n", "hello", "HTTP/1.1 200 OK\r\n\r\n"),
@@ -45,7 +45,9 @@ extension Outside {
             }
         }
 
-        @Test("Answers without body end at their heads, whatever the origin sends behind them")
+        @Test(
+            "Responses without body end at their heads, whatever bytes the origin sends after them"
+        )
         func bodiless() async throws {
             for (method, response, status) in [
                 ("GET", "HTTP/1.1 204 No Content\r\n\r\nhello", 204),
@@ -70,7 +72,7 @@ extension Outside {
             }
         }
 
-        @Test("A 304 with a body behind it confirms what is stored")
+        @Test("A 304 with a body after it confirms the stored response")
         func confirmed() async throws {
             let first =
                 "HTTP/1.1 200 OK\r\nCache-Control: max-age=0\r\nETag: \"a\"\r\n"

@@ -3,8 +3,8 @@ import Harness
 import Testing
 
 extension Outside {
-    /// Where an origin says that it is, and where its clients are led.
-    @Suite("An origin that names itself")
+    /// The location that an origin names, and where its clients are redirected.
+    @Suite("Redirects of an origin to itself")
     struct OwnLocationTests {
         private let origin: ScriptedOrigin
 
@@ -20,7 +20,7 @@ extension Outside {
             }
         }
 
-        @Test("One stored redirect is right for all hosts and schemes that its site is asked by")
+        @Test("One stored redirect is right for all hosts and schemes of its site")
         func hosts() throws {
             let node = try NodeProcess([
                 "--site", "*=\(origin.url("/public"))", "--forwarded-from", "127.0.0.0/8",

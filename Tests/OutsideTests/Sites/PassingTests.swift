@@ -3,12 +3,12 @@ import NIOPosix
 import Testing
 
 extension Outside {
-    @Suite("What a site passes through")
+    @Suite("Requests and responses passed through a site")
     struct PassingTests {
         private let large = TestImage.generated(.jpeg, byteCount: 50_000_000, seed: 501)
         private let pieceBytesMax = 1_000_000
 
-        /// The image as pieces, in chunks or as it is.
+        /// Returns the image in pieces, chunked or not.
         private func pieces(inChunks: Bool) -> [[UInt8]] {
             stride(from: 0, to: large.byteCount, by: pieceBytesMax).map { start in
                 let piece = large.bytes(start..<min(start + pieceBytesMax, large.byteCount))
@@ -18,7 +18,7 @@ extension Outside {
             }
         }
 
-        @Test("A post of 50 MB streams to the origin, and its answer of 50 MB streams back")
+        @Test("A POST of 50 MB streams to the origin, and its response of 50 MB streams back")
         func largeBodies() throws {
             for isChunked in [false, true] {
                 let stage = try SiteStage()
@@ -34,7 +34,7 @@ extension Outside {
                 let pieces = pieces(inChunks: isChunked)
                 for (index, piece) in pieces.enumerated() {
                     try connection.socket.send(piece)
-                    // Half of it must be there before the rest has been sent at all.
+                    // Half of it must have arrived before the rest is sent.
                     if index == pieces.count / 2 {
                         #expect(stage.origin.waitForBody(large.byteCount / 3, "/it"))
                     }
@@ -50,7 +50,7 @@ extension Outside {
             }
         }
 
-        @Test("An answer that refuses a body comes before the body is sent")
+        @Test("A response that refuses a body arrives before the body is sent")
         func earlyRefusal() throws {
             let stage = try SiteStage("--origin-circuit-failures", "0")
             let connection = try stage.node.connect()
@@ -63,7 +63,7 @@ extension Outside {
             #expect(response.status == 413 && response.text == "no", "\(response)")
         }
 
-        @Test("Interim answers reach the client while the answer is still to come")
+        @Test("Interim responses reach the client before the final response")
         func interim() async throws {
             let early = "HTTP/1.1 103 Early Hints\r\nLink: </a.css>; rel=preload\r\n\r\n"
             let last = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nCache-Control: max-age=60\r\n\r\nok"
@@ -83,7 +83,7 @@ extension Outside {
             try await origin.stop()
         }
 
-        @Test("A body comes to the client as the origin sends it")
+        @Test("A body reaches the client as the origin sends it")
         func streamedDown() throws {
             let stage = try SiteStage()
             let gate = Gate()
@@ -99,7 +99,7 @@ extension Outside {
             #expect(connection.readResponse(expecting: image).matches(image))
         }
 
-        @Test("A post is not repeated when its connection is lost")
+        @Test("A POST is not retried when its connection is lost")
         func notRepeated() async throws {
             let origin = try await ByteOrigin.listening(
                 on: MultiThreadedEventLoopGroup.singleton,
@@ -121,7 +121,7 @@ extension Outside {
             try await origin.stop()
         }
 
-        @Test("A site keeps HTTP/1.0 clients: no chunks, no interim answers")
+        @Test("A site supports HTTP/1.0 clients: no chunks, no interim responses")
         func oldClients() throws {
             let stage = try SiteStage()
             stage.origin.on(

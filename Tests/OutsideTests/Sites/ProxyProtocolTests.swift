@@ -2,7 +2,7 @@ import Harness
 import Testing
 
 extension Outside {
-    /// A load balancer in front of the node tells it whose connection it is.
+    /// A load balancer in front of the node sends the client's address.
     @Suite("The PROXY protocol from a trusted proxy")
     struct ProxyProtocolTests {
         private static let proxy = "127.0.0.2"
@@ -26,7 +26,7 @@ extension Outside {
             stage.origin.requests("/it").last?.fields["X-Forwarded-For"]
         }
 
-        /// Version 2 with an address of IPv4.
+        /// Returns a version 2 header with IPv4 addresses.
         private static func second(_ family: UInt8, _ addresses: [UInt8]) -> [UInt8] {
             let signature: [UInt8] = [
                 0x0D, 0x0A, 0x0D, 0x0A, 0x00, 0x0D, 0x0A, 0x51, 0x55, 0x49, 0x54, 0x0A,
@@ -34,7 +34,7 @@ extension Outside {
             return signature + [0x21, family, 0, UInt8(addresses.count)] + addresses
         }
 
-        @Test("Version 1 names the client")
+        @Test("Version 1 gives the client address")
         func first() throws {
             let stage = try stage()
             let line = Array("PROXY TCP4 192.0.2.7 192.0.2.8 4321 80\r\n".utf8)
@@ -45,7 +45,7 @@ extension Outside {
             #expect(forwarded(stage)?.contains("2001:db8::7") == true)
         }
 
-        @Test("Version 2 names the client")
+        @Test("Version 2 gives the client address")
         func secondVersion() throws {
             let stage = try stage()
             let header = Self.second(0x11, [192, 0, 2, 9, 192, 0, 2, 8, 0x10, 0xE1, 0, 80])
@@ -53,7 +53,7 @@ extension Outside {
             #expect(forwarded(stage) == "192.0.2.9")
         }
 
-        @Test("From anybody else it is no request")
+        @Test("From an untrusted address the header is an invalid request")
         func untrusted() throws {
             let stage = try stage()
             let line = Array("PROXY TCP4 192.0.2.7 192.0.2.8 4321 80\r\n".utf8)
@@ -64,7 +64,7 @@ extension Outside {
             #expect(forwarded(stage) == "127.0.0.3")
         }
 
-        @Test("A broken header of a trusted proxy is refused")
+        @Test("A malformed header of a trusted proxy is refused")
         func broken() throws {
             let stage = try stage()
             for text in [

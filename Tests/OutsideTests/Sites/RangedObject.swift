@@ -1,10 +1,10 @@
 import Harness
 
-/// An object of which the origin gives parts, as RFC 9110 §14 says.
+/// An object whose origin serves ranges (RFC 9110 §14).
 struct RangedObject {
     let image: TestImage
     var fields = [lasting, "ETag: \"a\""]
-    /// The whole as it is answered with, if that is not all at once.
+    /// Transforms the complete response, for example to delay it.
     var whole: @Sendable (OriginResponse) -> OriginResponse = { $0 }
 
     func answer(_ request: OriginRequest) -> OriginResponse {
@@ -21,9 +21,10 @@ struct RangedObject {
         }
         let part = TestImage(
             name: "part", contentType: image.contentType, bytes: image.bytes(bytes))
-        let place = "bytes \(bytes.lowerBound)-\(bytes.upperBound - 1)/\(image.byteCount)"
+        let contentRange = "bytes \(bytes.lowerBound)-\(bytes.upperBound - 1)/\(image.byteCount)"
         return OriginResponse(
-            part, status: "206 Partial Content", fields: fields + ["Content-Range: \(place)"])
+            part, status: "206 Partial Content",
+            fields: fields + ["Content-Range: \(contentRange)"])
     }
 
     private func several(_ count: Int) -> OriginResponse {

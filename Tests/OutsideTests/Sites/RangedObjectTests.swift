@@ -2,12 +2,12 @@ import Harness
 import Testing
 
 extension Outside {
-    /// What an origin is asked for where clients want parts of what is not stored.
-    @Suite("Parts of what is not stored")
+    /// Origin requests for ranges of objects that are not stored.
+    @Suite("Ranges of objects that are not stored")
     struct RangedObjectTests {
-        /// Larger than what is stored.
+        /// Larger than the object limit.
         private let huge = TestImage.generated(.bmp, byteCount: 80_000_000, seed: 620)
-        /// Not small, and stored.
+        /// Not small, and storable.
         private let large = TestImage.generated(.bmp, byteCount: 6_000_000, seed: 621)
         private let small = TestImage.generated(.png, byteCount: 100_000, seed: 622)
 
@@ -30,9 +30,9 @@ extension Outside {
             #expect(
                 response.status == 206 && response.isWhole, "\(response)",
                 sourceLocation: location)
-            let place = "bytes \(bytes.lowerBound)-\(bytes.upperBound - 1)/\(image.byteCount)"
-            #expect(response["Content-Range"] == place, "\(response)", sourceLocation: location)
-            // A swarm's clients keep no bodies.
+            let expected = "bytes \(bytes.lowerBound)-\(bytes.upperBound - 1)/\(image.byteCount)"
+            #expect(response["Content-Range"] == expected, "\(response)", sourceLocation: location)
+            // The clients of a swarm keep no bodies.
             let isSame =
                 response.body.map { $0 == image.bytes(bytes) }
                 ?? (response.bodyByteCount == bytes.count)
@@ -47,7 +47,7 @@ extension Outside {
             stage.node.metric("nuthatch_origin_ranges_total{fetched=\"\(fetched)\"}")
         }
 
-        /// Returns when the origin has had so many requests and nothing is being fetched.
+        /// Waits until the origin has had `requests` requests and no fetch is in progress.
         private func settle(_ stage: SiteStage, requests: Int) -> Bool {
             Deadline.seconds(30).waitUntil {
                 stage.fetches("/it") == requests
@@ -55,7 +55,7 @@ extension Outside {
             }
         }
 
-        @Test("A thousand bytes of an object that is too large to store cost as much, every time")
+        @Test("A thousand bytes of an object too large to store cost as much, every time")
         func tooLarge() throws {
             let stage = try stage(RangedObject(image: huge))
             for _ in 1...3 {
@@ -64,14 +64,14 @@ extension Outside {
             }
             #expect(
                 ranges(stage) == Array(repeating: "bytes=50000000-50000999", count: 3))
-            // The origin notes what it has sent a moment after it is there.
+            // The origin records sent bytes a moment after the client has received them.
             expectSoon { stage.origin.bodyBytesSent == 3_000 }
             #expect(figure(stage, "part") == 3)
             #expect(stage.node.metric("nuthatch_origin_received_bytes_total") == 3_000)
             #expect(stage.node.metric("nuthatch_origin_unread_bytes_total") == 0)
         }
 
-        @Test("The last bytes of a large object are asked for as such")
+        @Test("The last bytes of a large object are requested as a suffix range")
         func suffix() throws {
             let stage = try stage(RangedObject(image: huge))
             expect(try part(stage, "-100"), 79_999_900..<80_000_000, of: huge)
@@ -79,7 +79,7 @@ extension Outside {
             expectSoon { stage.origin.bodyBytesSent == 100 }
         }
 
-        @Test("A large object is fetched whole, and stored, when parts of it are wanted again")
+        @Test("A large object is fetched completely and stored when it is requested again")
         func again() throws {
             let stage = try stage(RangedObject(image: large))
             expect(try part(stage, "100-199"), 100..<200, of: large)
@@ -94,7 +94,7 @@ extension Outside {
             #expect(stage.node.metric("nuthatch_origin_unread_bytes_total") == 5_999_900)
         }
 
-        @Test("A small object is fetched whole behind the first part of it")
+        @Test("A small object is fetched completely after the first range of it")
         func smallObject() throws {
             let stage = try stage(RangedObject(image: small))
             expect(try part(stage, "10-19"), 10..<20, of: small)
@@ -105,7 +105,9 @@ extension Outside {
             #expect(figure(stage, "small") == 1)
         }
 
-        @Test("What may not be stored is never fetched whole for a part", arguments: [false, true])
+        @Test(
+            "An uncacheable object is never fetched completely for a range",
+            arguments: [false, true])
         func personal(isSmall: Bool) throws {
             let image = isSmall ? small : large
             let stage = try stage(
@@ -115,14 +117,14 @@ extension Outside {
             expectSoon { stage.origin.bodyBytesSent == 30 }
         }
 
-        @Test("All of an object, asked for as a range, is fetched as the whole")
+        @Test("A range that covers the complete object is fetched without a range")
         func allOfIt() throws {
             let stage = try stage(RangedObject(image: small))
             expect(try part(stage, "0-"), 0..<100_000, of: small)
             #expect(ranges(stage) == [nil])
         }
 
-        @Test("Of many objects that one client wants a byte of only so much is fetched whole")
+        @Test("A client that requests a byte each of many objects causes few complete fetches")
         func manyObjects() throws {
             let object = RangedObject(
                 image: .generated(.bmp, byteCount: 2 << 20, seed: 623))
@@ -132,14 +134,14 @@ extension Outside {
                 #expect(response.status == 206 && response.bodyByteCount == 1, "\(response)")
             }
             let smalls = try #require(figure(stage, "small"))
-            // Eight in a minute.
+            // Eight per minute.
             #expect(smalls >= 8 && smalls <= 16)
             #expect(figure(stage, "limited") == 200 - smalls)
             #expect(settle(stage, requests: 200 + Int(smalls)))
             expectSoon { stage.origin.bodyBytesSent == 200 + Int(smalls) * 2 << 20 }
         }
 
-        @Test("Several parts are asked for as they are")
+        @Test("Several ranges are forwarded unchanged")
         func several() throws {
             let stage = try stage(RangedObject(image: huge))
             for _ in 1...2 {
@@ -153,7 +155,7 @@ extension Outside {
                     == ["bytes=0-0,5-5", "bytes=7-8", "bytes=0-0,5-5", "bytes=7-8"])
         }
 
-        @Test("A part beyond the end of a large object is refused by its origin")
+        @Test("A range beyond the end of a large object is refused by its origin")
         func beyond() throws {
             let stage = try stage(RangedObject(image: huge))
             for _ in 1...2 {
@@ -164,7 +166,7 @@ extension Outside {
             #expect(ranges(stage) == ["bytes=80000000-", "bytes=80000000-"])
         }
 
-        @Test("A validator that holds no more brings the whole, which is stored")
+        @Test("An If-Range with an outdated validator gets the complete object, which is stored")
         func ifRange() throws {
             let stage = try stage(RangedObject(image: small))
             let whole = try part(stage, "0-9", fields: ["If-Range: \"b\""])
@@ -177,7 +179,7 @@ extension Outside {
         }
 
         @Test(
-            "An origin that knows no ranges has its whole answer cut here, and stored",
+            "If the origin ignores ranges, the node cuts the range out and stores the object",
             arguments: [OriginResponse.Framing.length, .chunked(bytesMax: 9_999)])
         func ignored(_ framing: OriginResponse.Framing) throws {
             let stage = try SiteStage()
@@ -189,7 +191,7 @@ extension Outside {
             #expect(stage.node.metric("nuthatch_origin_unread_bytes_total") == 99_900)
         }
 
-        @Test("Of a large object whose origin knows no ranges the rest is fetched the second time")
+        @Test("If the origin ignores ranges, the rest of a large object is fetched the second time")
         func ignoredLarge() throws {
             let gate = Gate()
             defer { gate.open() }
@@ -208,7 +210,7 @@ extension Outside {
         }
 
         @Test(
-            "A client for which no more is fetched than it reads gets the whole of such an origin",
+            "A client over its quota of unread bytes gets the complete response of such an origin",
             arguments: [OriginResponse.Framing.length, .chunked(bytesMax: 9_999)])
         func ignoredBeyondLimit(_ framing: OriginResponse.Framing) throws {
             let stage = try SiteStage("--client-unread-limit", "0B")
@@ -218,7 +220,7 @@ extension Outside {
             #expect((figure(stage, "limited") ?? 0) >= 1)
         }
 
-        @Test("Those who want parts of one object meanwhile wait for the whole together")
+        @Test("Clients that request ranges of one object meanwhile wait for one complete fetch")
         func together() throws {
             let gate = Gate()
             defer { gate.open() }
@@ -242,7 +244,7 @@ extension Outside {
             #expect(ranges(stage) == ["bytes=5-9", nil])
         }
 
-        @Test("A whole that turns out too large is given up for the part")
+        @Test("A complete fetch that turns out too large is abandoned in favour of the range")
         func givenUp() throws {
             let gate = Gate()
             defer { gate.open() }
@@ -260,12 +262,12 @@ extension Outside {
             gate.open()
             expect(try #require(first.responses().first), 0..<1, of: huge)
             #expect(ranges(stage) == ["bytes=0-0", nil, "bytes=70000000-70000009"])
-            // Of the whole came what was on its way.
+            // Only the bytes in transit of the complete fetch were received.
             let received = stage.node.metric("nuthatch_origin_received_bytes_total") ?? 0
             #expect(received < 8_000_000, "\(received)")
         }
 
-        @Test("A purge between two parts, or while the whole comes, holds")
+        @Test("A purge between two ranges, or during the complete fetch, is effective")
         func purged() throws {
             let gate = Gate()
             defer { gate.open() }
@@ -278,7 +280,7 @@ extension Outside {
             #expect(try stage.node.purge(purge).isConfirmedByAll)
             gate.open()
             #expect(settle(stage, requests: 2))
-            // What was on its way is not served any more.
+            // The bytes in transit are no longer served.
             let again = try part(stage, "0-9")
             expect(again, 0..<10, of: small)
             #expect(!again.isHit, "\(again)")

@@ -2,11 +2,12 @@ import Harness
 import Testing
 
 extension Outside {
-    @Suite("A variant is selected by what the origin was told of the request")
+    @Suite("A variant is selected by the request fields sent to the origin")
     struct SelectionTests {
         private let host = "a.example"
 
-        /// A node with one site, with `setting`, that speaks the language it is told.
+        /// Starts a node with one site and this setting, whose origin responds in the requested
+        /// language.
         private func stage(_ setting: String) throws -> (SettingsStage, ScriptedOrigin) {
             let origin = try ScriptedOrigin()
             origin.on("/it") { request in
@@ -23,7 +24,7 @@ extension Outside {
             try stage.node.connect().get("/it", host: host, fields: fields)
         }
 
-        @Test("What Connection names is not told, and selects nothing")
+        @Test("A field named by Connection is not forwarded and selects no variant")
         func nominated() throws {
             let (stage, origin) = try stage("grace: 1h")
             for number in 0..<3 {
@@ -41,7 +42,7 @@ extension Outside {
         }
 
         @Test(
-            "What the operator takes out or sets is one for all",
+            "A field that the operator removes or sets is the same for all clients",
             arguments: [
                 ("remove-request-fields: [Accept-Language]", "none"),
                 ("set-request-fields: {Accept-Language: en}", "en"),

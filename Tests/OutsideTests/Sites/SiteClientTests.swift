@@ -3,8 +3,8 @@ import Harness
 import Testing
 
 extension Outside {
-    /// Clients that nobody here wrote, through a site.
-    @Suite("Other people's clients fetch through a site")
+    /// Third-party clients, through a site.
+    @Suite("Third-party clients of a site")
     struct SiteClientTests {
         private let image = TestImage.generated(.jpeg, byteCount: 300_000, seed: 510)
 
@@ -36,7 +36,7 @@ extension Outside {
             return result.output
         }
 
-        @Test("curl gets the same bytes cold, from the cache, compressed or not, in parts")
+        @Test("curl gets the same bytes cold, from the cache, compressed or not, in ranges")
         func curlGets() throws {
             let (stage, path) = try stage()
             let whole = Data(image.bytes)
@@ -56,7 +56,7 @@ extension Outside {
             return result.output
         }
 
-        @Test("curl posts a form and a file, and puts one")
+        @Test("curl posts a form and a file, and puts a file")
         func curlSends() throws {
             let (stage, _) = try stage()
             stage.origin.on("/form") { .text("\($0.method) \($0.fields["Content-Type"] ?? "")") }
@@ -90,7 +90,7 @@ extension Outside {
         }
 
         @Test(
-            "wget gets the same bytes, and goes on where it stopped",
+            "wget gets the same bytes, and resumes a download",
             .enabled(if: Self.has("wget"), "wget is not installed"))
         func wget() throws {
             let (stage, path) = try stage()
@@ -110,7 +110,7 @@ extension Outside {
         }
 
         @Test(
-            "Python's requests keeps one connection, and gets its conditions met",
+            "Python's requests keeps one connection, and gets conditional responses",
             .enabled(if: Self.hasRequests, "Python's requests is not installed"))
         func requests() throws {
             let (stage, path) = try stage()

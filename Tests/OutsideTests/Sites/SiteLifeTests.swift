@@ -2,9 +2,9 @@ import Harness
 import Testing
 
 extension Outside {
-    @Suite("The life of what a site stored")
+    @Suite("Life of a site's stored responses")
     struct SiteLifeTests {
-        @Test("Answers, variants and their fields outlive the process")
+        @Test("Responses, variants and their fields survive a restart")
         func restart() throws {
             let stage = try SiteStage("--disk-limit", "64MiB", keepsDisk: true)
             stage.origin.on("/it") { request in
@@ -15,7 +15,7 @@ extension Outside {
             stage.origin.on("/plain", .text("plain", status: "404 Not Found", fields: [lasting]))
             for value in ["1", "2"] { _ = try stage.get("/it", fields: ["Foo: \(value)"]) }
             _ = try stage.get("/plain?a=b")
-            // An index of variants, two of them, and the plain one.
+            // A Vary record, its two variants, and the plain response.
             try stage.settle(entries: 4)
             try stage.restart()
             for value in ["1", "2"] {
@@ -28,7 +28,7 @@ extension Outside {
             #expect(stage.fetches("/it") == 2 && stage.fetches("/plain") == 1)
         }
 
-        @Test("Large variants come from the disk, each to those who asked for it")
+        @Test("Large variants are served from disk, each to the clients that requested it")
         func largeVariants() throws {
             let stage = try SiteStage("--disk-limit", "256MiB", keepsDisk: true)
             let images = [505, 506].map {
@@ -53,7 +53,9 @@ extension Outside {
             #expect(stage.fetches("/it") == 2)
         }
 
-        @Test("RFC 5861 §3: a large body on the disk is given stale, and asked about behind it")
+        @Test(
+            "RFC 5861 §3: a large body on disk is served stale, and revalidated in the background"
+        )
         func largeStale() throws {
             let stage = try SiteStage("--disk-limit", "256MiB", keepsDisk: true)
             let image = TestImage.generated(.png, byteCount: 2 << 20, seed: 507)
@@ -71,7 +73,7 @@ extension Outside {
             gate.open()
         }
 
-        @Test("What posts made invalid a moment before the node is stopped stays so")
+        @Test("Invalidations by POST just before the node is stopped survive the restart")
         func invalidated() throws {
             let stage = try SiteStage("--disk-limit", "64MiB", keepsDisk: true)
             let paths = (1...30).map { "/it/\($0)" }
@@ -90,7 +92,7 @@ extension Outside {
             }
         }
 
-        @Test("An answer that was granted is given when the origin is gone altogether")
+        @Test("A response stored under stale-if-error is served when the origin is down")
         func originGone() throws {
             let stage = try SiteStage()
             let granted = ["Cache-Control: max-age=10, stale-if-error=1000", "Age: 100"]
@@ -110,7 +112,7 @@ extension Outside {
             expectProblem(try stage.get("/cold"), 502...504)
         }
 
-        @Test("A site beside images: each keeps to itself")
+        @Test("A site beside images: their entries are separate")
         func besideImages() throws {
             let stage = try SiteStage("--allow-origin", "*")
             let image = TestImage.generated(.png, byteCount: 5_000, seed: 504)
@@ -123,7 +125,7 @@ extension Outside {
             #expect(try stage.node.get(ImageRequestTarget.forURL(stage.origin.url(path))).isHit)
         }
 
-        @Test("A site's path that looks like the image door's is the site's own")
+        @Test("A site's path that looks like the image interface belongs to the site")
         func imagePath() throws {
             let stage = try SiteStage()
             stage.origin.on("/v1/image", .text("the site's", fields: [lasting]))
@@ -131,7 +133,7 @@ extension Outside {
             #expect(response.text == "the site's", "\(response)")
         }
 
-        @Test("Descriptors and memory of passed answers are given back")
+        @Test("Descriptors and memory of passed responses are released")
         func nothingIsLeft() throws {
             let stage = try SiteStage()
             stage.origin.on("/it", .text("mine", fields: ["Cache-Control: no-store"]))

@@ -2,7 +2,7 @@ import Foundation
 import Harness
 import Testing
 
-/// An origin, and a node to which it is the site `a.example`; the node can be started again.
+/// An origin, and a node with it as the site `a.example`; the node can be restarted.
 final class SiteStage {
     static let host = "a.example"
 
@@ -21,7 +21,7 @@ final class SiteStage {
 
     deinit { node.kill() }
 
-    /// Kills the node, or ends it in order, and starts it again with the same flags.
+    /// Kills the node or stops it gracefully, and starts it again with the same flags.
     func restart(inOrder: Bool = false) throws {
         if inOrder {
             try #require(node.stop() == 0)
@@ -40,7 +40,7 @@ final class SiteStage {
             seconds: seconds)
     }
 
-    /// A request with a body over a connection of its own.
+    /// Sends a request with a body on a new connection.
     func send(_ method: String, _ target: String, body: String) throws -> Response {
         let connection = try node.connect()
         let head = HTTPConnection.request(
@@ -50,33 +50,33 @@ final class SiteStage {
         return connection.readResponse(method: method)
     }
 
-    /// Clients that ask at once, each with these fields.
+    /// Starts concurrent clients, one for each list of fields.
     func swarm(_ target: String, _ fields: [[String]]) -> ClientSwarm {
         ClientSwarm(
             port: node.port, fields.map { SwarmClientPlan(target, host: Self.host, fields: $0) })
     }
 
-    /// How often the origin was asked for a path.
+    /// Returns the number of origin requests for a path.
     func fetches(_ path: String) -> Int { origin.requests(path).count }
 
-    /// Returns when everything that is to be kept is written.
+    /// Waits until everything that is to be kept is written.
     func settle() throws {
         let isSettled = try Deadline.seconds(30).waitUntil {
-            // A client has the whole answer a moment before it is kept.
+            // A client has the complete response a moment before it is stored.
             try #require(node.metric("nuthatch_fills_in_flight")) == 0
                 && #require(node.metric("nuthatch_disk_queued_bytes")) == 0
         }
         try #require(isSettled)
     }
 
-    /// The same, with so many entries in all.
+    /// Waits until everything is written and there are `entries` entries in total.
     func settle(entries: Int, at location: SourceLocation = #_sourceLocation) throws {
         let isWritten = Deadline.seconds(30).waitUntil { node.diskEntries == Double(entries) }
         try #require(isWritten, "\(node.diskEntries) of \(entries)", sourceLocation: location)
         try settle()
     }
 
-    /// Returns when so many clients wait for fetches of others.
+    /// Waits until `count` clients wait for the fetches of others.
     func waitForWaiters(_ count: Int, at location: SourceLocation = #_sourceLocation) throws {
         let isReached = Deadline.seconds(30).waitUntil {
             (node.metric("nuthatch_waiters") ?? 0) >= Double(count)

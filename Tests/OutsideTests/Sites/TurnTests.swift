@@ -2,14 +2,14 @@ import Harness
 import Testing
 
 extension Outside {
-    /// Requests that memory cannot answer, many at one instant.
-    @Suite("Whose turn it is when many ask at once")
+    /// Many concurrent requests that memory cannot serve.
+    @Suite("Fair queueing of requests")
     struct TurnTests {
         private static let host = SiteStage.host
         private static let crowd = 8
         private static let each = 100
 
-        /// A node of one loop, and an origin that takes whatever comes.
+        /// Starts a node with one event loop, and an origin that accepts everything.
         private func start(fetches: Int = 2_000) throws -> (ScriptedOrigin, NodeProcess) {
             let origin = try ScriptedOrigin()
             origin.onAnyOtherPath { request in
@@ -25,22 +25,24 @@ extension Outside {
             return (origin, node)
         }
 
-        /// Connections of one client, each with many requests; the streams of each.
+        /// Opens connections of one client with many requests each, and returns them with their
+        /// streams.
         private func ask(_ node: NodeProcess) throws -> [(HTTP2Client, [UInt32])] {
-            try (0..<Self.crowd).map { place in
+            try (0..<Self.crowd).map { index in
                 let connection = try HTTP2Client(
                     port: node.port, behind: Behind.header(of: Behind.bad))
                 try connection.send(.settingsAcknowledgement)
                 let streams = (0..<Self.each).map { _ in connection.nextStreamID() }
                 try connection.send(
-                    streams.map { .request($0, "/greedy/\(place)-\($0)", host: Self.host) })
+                    streams.map { .request($0, "/greedy/\(index)-\($0)", host: Self.host) })
                 return (connection, streams)
             }
         }
 
-        @Test("A hit goes before hundreds of misses that came earlier, and a miss soon after it")
+        @Test("A hit precedes hundreds of earlier misses, and another client's miss follows soon")
         func others() throws {
-            // Nearly all that the crowd asks for is refused, and so ends in the order it was seen.
+            // Nearly all requests of the crowd are refused, and so end in the order they were
+            // handled.
             let (origin, node) = try start(fetches: 2)
             defer { withExtendedLifetime(origin) {} }
             #expect(try Behind.get(node, "/hit", host: Self.host).status == 200)
@@ -51,7 +53,7 @@ extension Outside {
                         + HTTPConnection.request("/warm", host: Self.host))
                 #expect(connection.readResponse().status == 200)
             }
-            // All of it is there when the node looks.
+            // All requests have arrived when the node resumes.
             node.pause()
             let greedy = try ask(node)
             try hit.socket.send(HTTPConnection.request("/hit", host: Self.host))
@@ -68,12 +70,12 @@ extension Outside {
             let lines = node.standardOutput.split(separator: "\n")
             #expect(lines.count { $0.contains("/greedy/") } == Self.crowd * Self.each)
             for name in ["/hit", "/miss"] {
-                let place = try #require(lines.lastIndex { $0.contains(name) })
-                #expect(place < 100, "\(name) was the \(place)th")
+                let position = try #require(lines.lastIndex { $0.contains(name) })
+                #expect(position < 100, "\(name) was the \(position)th")
             }
         }
 
-        @Test("Who leaves while it waits is forgotten, and nobody else is")
+        @Test("A waiting request whose client leaves is removed, and no other one is")
         func leaving() throws {
             let (origin, node) = try start()
             defer { withExtendedLifetime(origin) {} }
@@ -86,7 +88,7 @@ extension Outside {
             expectSoon { node.metric("nuthatch_fills_in_flight") == 0 }
         }
 
-        @Test("Requests behind one another on a connection, bodies among them, stay in order")
+        @Test("Pipelined requests on a connection, some with bodies, stay in order")
         func pipelined() throws {
             let (origin, node) = try start()
             defer { withExtendedLifetime(origin) {} }
@@ -113,8 +115,7 @@ extension Outside {
 }
 
 extension HTTP2Client {
-    /// The bodies that came on these streams, as text, in their order; nil for one that is not
-    /// whole.
+    /// Returns the response bodies of these streams as text, in order; `nil` for an incomplete one.
     fileprivate func bodies(on streams: [UInt32]) -> [String?] {
         var bodies: [UInt32: [UInt8]] = [:]
         var ended: Set<UInt32> = []

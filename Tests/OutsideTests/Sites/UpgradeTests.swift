@@ -5,7 +5,7 @@ import NIOPosix
 import Testing
 
 extension Outside {
-    /// Requests that would have their connection speak another protocol (RFC 9110 §7.8).
+    /// Requests for an upgrade of their connection to another protocol (RFC 9110 §7.8).
     @Suite("WebSocket and other upgrades of a site")
     struct UpgradeTests {
         private static let handshake = [
@@ -17,7 +17,7 @@ extension Outside {
             + "Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\n"
         private static let page = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\npage"
 
-        /// The node's settings: a site that takes `upgrade`.
+        /// Starts a node with a site that permits `upgrade`.
         private func play(
             upgrade: String = "[websocket]", flags: [String] = [],
             _ scripts: [[ByteOrigin.Step]],
@@ -36,16 +36,16 @@ extension Outside {
             try await origin.stop()
         }
 
-        /// A client that asks for a WebSocket, and says `early` without waiting for the answer.
-        private func open(_ node: NodeProcess, early: String = "") throws -> Talk {
+        /// Opens a client connection that requests a WebSocket and sends `early` without waiting.
+        private func open(_ node: NodeProcess, early: String = "") throws -> UpgradedConnection {
             let connection = try node.connect()
             let head = HTTPConnection.request(
                 "/chat", host: "a.example", fields: Self.handshake)
             try connection.socket.send(head + Array(early.utf8))
-            return Talk(connection)
+            return UpgradedConnection(connection)
         }
 
-        @Test("After a 101 each side hears what the other says, byte for byte")
+        @Test("After a 101 each side receives the other's bytes unchanged")
         func passed() async throws {
             try await play(
                 flags: ["--access-log", "combined", "--loops", "1"],
@@ -57,9 +57,9 @@ extension Outside {
                     ]
                 ]
             ) { node, origin in
-                // What is said before the origin has switched waits for that.
-                let talk = try open(node, early: "early")
-                let head = try talk.heard(through: "\r\n\r\n")
+                // Bytes sent before the origin has switched wait for the switch.
+                let client = try open(node, early: "early")
+                let head = try client.read(through: "\r\n\r\n")
                 #expect(head.hasPrefix("HTTP/1.1 101 "), "\(head)")
                 for line in [
                     "Connection: Upgrade", "Upgrade: websocket",
@@ -68,12 +68,12 @@ extension Outside {
                     #expect(head.contains("\r\n\(line)\r\n"), "\(head)")
                 }
                 #expect(!head.lowercased().contains("connection: close"), "\(head)")
-                #expect(try talk.heard(through: "hello") == "hello")
-                try talk.say("ping")
-                #expect(try talk.heard(through: "pong") == "pong")
-                try talk.say("bye")
-                #expect(try talk.heard(through: "bye") == "bye")
-                #expect(talk.connection.waitForEnd() == .truncated)
+                #expect(try client.read(through: "hello") == "hello")
+                try client.send("ping")
+                #expect(try client.read(through: "pong") == "pong")
+                try client.send("bye")
+                #expect(try client.read(through: "bye") == "bye")
+                #expect(client.connection.waitForEnd() == .truncated)
                 let asked = try #require(origin.requests.first)
                 for line in Self.handshake.dropFirst() + ["Connection: Upgrade"] {
                     #expect(asked.contains("\r\n\(line)\r\n"), "\(asked)")
@@ -88,7 +88,7 @@ extension Outside {
             }
         }
 
-        @Test("Much is said both ways at once, as fast as each side hears it")
+        @Test("Both sides send large amounts at once, limited by the receiver's speed")
         func flood() async throws {
             let count = 8_000_000
             try await play(
@@ -99,20 +99,20 @@ extension Outside {
                     ]
                 ]
             ) { node, origin in
-                let talk = try open(node)
-                _ = try talk.heard(through: "\r\n\r\n")
+                let client = try open(node)
+                _ = try client.read(through: "\r\n\r\n")
                 Thread.detachNewThread {
                     var rest = count
                     while rest > 0 {
                         let piece = min(rest, ByteOrigin.block.readableBytes)
                         let bytes = ByteOrigin.block.getBytes(at: 0, length: piece) ?? []
-                        guard (try? talk.say(bytes)) != nil else { return }
+                        guard (try? client.send(bytes)) != nil else { return }
                         rest -= piece
                     }
                 }
-                let heard = try talk.heard(bytes: count)
-                #expect(ByteOrigin.isFlood(heard))
-                #expect(try talk.heard(through: "!") == "!")
+                let read = try client.read(bytes: count)
+                #expect(ByteOrigin.isFlood(read))
+                #expect(try client.read(through: "!") == "!")
                 #expect(ByteOrigin.isFlood(try #require(origin.bodies.first)))
                 #expect(origin.bodies.first?.readableBytes == count)
             }
@@ -129,22 +129,22 @@ extension Outside {
             }
         }
 
-        @Test("The end of one side is the end of the other", arguments: [true, false])
+        @Test("The end of one side ends the other", arguments: [true, false])
         func ends(inOrder: Bool) async throws {
             try await play([
                 [.awaitRequestHead, .send(Self.switched), .awaitBodyEnding("bye"), .awaitGate]
             ]) {
                 node, origin in
-                let talk = try open(node)
-                _ = try talk.heard(through: "\r\n\r\n")
-                try talk.say("bye")
+                let client = try open(node)
+                _ = try client.read(through: "\r\n\r\n")
+                try client.send("bye")
                 expectBody(origin)
-                talk.end(inOrder: inOrder)
+                client.end(inOrder: inOrder)
                 expectNothingOpen(node)
             }
         }
 
-        @Test("An answer that switches nothing is one like any other, and so is what follows")
+        @Test("A response that does not switch is handled normally, and so are further requests")
         func declined() async throws {
             try await play([
                 [
@@ -153,19 +153,19 @@ extension Outside {
                     .send(Self.page), .awaitGate,
                 ]
             ]) { node, origin in
-                // Nothing of it may reach the origin behind the request for a switch.
+                // None of it may reach the origin after the upgrade request.
                 let next = HTTPConnection.request("/next", host: "a.example")
-                let talk = try open(node, early: String(decoding: next, as: UTF8.self))
-                let response = talk.connection.readResponse()
+                let client = try open(node, early: String(decoding: next, as: UTF8.self))
+                let response = client.connection.readResponse()
                 #expect(response.status == 403 && response.text == "no", "\(response)")
-                #expect(talk.connection.readResponse().text == "page")
+                #expect(client.connection.readResponse().text == "page")
                 #expect(origin.requests.count == 2 && origin.connections == 1)
                 #expect(origin.requests.last?.contains("Via: 1.1 nuthatch") == true)
                 #expect(origin.requests.last?.contains("Upgrade") == false)
             }
         }
 
-        @Test("A switch to what nobody asked for is a failure of the origin")
+        @Test("A switch to an unrequested protocol is a failure of the origin")
         func other() async throws {
             let switched = Self.switched.replacing("Upgrade: websocket", with: "Upgrade: chat")
             try await play([[.awaitRequestHead, .send(switched + "hello"), .awaitGate]]) {
@@ -178,7 +178,7 @@ extension Outside {
         }
 
         @Test(
-            "What a site does not take is refused, and its origin is not asked",
+            "An upgrade that a site does not permit is refused without an origin request",
             arguments: [
                 ("[]", "websocket", "GET"), ("[]", "WebSocket", "GET"), ("[]", "odd/1", "GET"),
                 ("[]", "h2c, websocket", "GET"), ("[chat]", "websocket", "GET"),
@@ -204,7 +204,7 @@ extension Outside {
             }
         }
 
-        @Test("What asks for the same answer in another way is given it, stored or not")
+        @Test("A request with an optional upgrade gets the normal response, stored or not")
         func ignored() async throws {
             let stored = Self.page.replacing("OK\r\n", with: "OK\r\nCache-Control: max-age=60\r\n")
             try await play(upgrade: "[]", [[.awaitRequestHead, .send(stored), .awaitGate]]) {
@@ -231,20 +231,20 @@ extension Outside {
             }
         }
 
-        @Test("A connection on which nothing moves is ended in order, and its origin's too")
+        @Test("An idle upgraded connection is closed in order, and its origin connection too")
         func idle() async throws {
             try await play(
                 flags: ["--idle-timeout", "300ms"],
                 [[.awaitRequestHead, .send(Self.switched), .awaitGate]]
             ) { node, _ in
-                let talk = try open(node)
-                _ = try talk.heard(through: "\r\n\r\n")
-                #expect(talk.connection.waitForEnd() == .truncated)
+                let client = try open(node)
+                _ = try client.read(through: "\r\n\r\n")
+                #expect(client.connection.waitForEnd() == .truncated)
                 expectSoon(20) { node.metric("nuthatch_origin_connections") == 0 }
             }
         }
 
-        @Test("Connections that have switched leave half of an origin's to others")
+        @Test("Upgraded connections leave half of an origin's connections to others")
         func share() async throws {
             try await play(
                 flags: ["--origin-connections", "2"],
@@ -254,7 +254,7 @@ extension Outside {
                 ]
             ) { node, origin in
                 let first = try open(node)
-                _ = try first.heard(through: "\r\n\r\n")
+                _ = try first.read(through: "\r\n\r\n")
                 let second = try open(node)
                 expectSoon(20) { node.metric("nuthatch_origin_waiting") == 1 }
                 #expect(try node.get("/", host: "a.example").text == "page")
@@ -263,18 +263,18 @@ extension Outside {
             }
         }
 
-        @Test("The end of the node is that of connections which rest, and they do not hold it up")
+        @Test("The node's stop ends idle upgraded connections, which do not delay it")
         func drained() async throws {
             try await play([[.awaitRequestHead, .send(Self.switched), .awaitGate]]) { node, _ in
-                let talk = try open(node)
-                _ = try talk.heard(through: "\r\n\r\n")
+                let client = try open(node)
+                _ = try client.read(through: "\r\n\r\n")
                 node.terminate()
-                #expect(talk.connection.waitForEnd() == .truncated)
+                #expect(client.connection.waitForEnd() == .truncated)
                 #expect(node.waitForExit() == 0)
             }
         }
 
-        @Test("A client over TLS is no different")
+        @Test("Upgrades work over TLS as well")
         func secure() async throws {
             let leaf = try SecureStage.authority.get().leaf(
                 "upgrades", hosts: ["a.example"], addresses: ["127.0.0.1"])
@@ -302,8 +302,8 @@ extension Outside {
     }
 }
 
-/// What is said on a connection that speaks no HTTP any more.
-private final class Talk: @unchecked Sendable {
+/// A client connection after an upgrade to another protocol.
+private final class UpgradedConnection: @unchecked Sendable {
     let connection: HTTPConnection
     private var received = ByteBuffer()
 
@@ -315,40 +315,39 @@ private final class Talk: @unchecked Sendable {
         self.connection = connection
     }
 
-    func say(_ text: String) throws {
+    func send(_ text: String) throws {
         try connection.socket.send(text)
     }
 
-    func say(_ bytes: [UInt8]) throws {
+    func send(_ bytes: [UInt8]) throws {
         try connection.socket.send(bytes)
     }
 
-    /// What comes up to and with `text`.
-    func heard(through text: String) throws -> String {
+    /// Reads up to and including `text`.
+    func read(through text: String) throws -> String {
         while true {
             if let range = received.readableBytesView.firstRange(of: Array(text.utf8)) {
                 let count = range.upperBound - received.readerIndex
                 return received.readSlice(length: count).map { String(buffer: $0) } ?? ""
             }
-            try hear()
+            try receive()
         }
     }
 
-    /// Says that there is nothing more, whereupon the other side has nothing more either; or breaks
-    /// off.
+    /// Shuts down the sending side and expects the other side to close, or resets the connection.
     func end(inOrder: Bool) {
         guard inOrder else { return connection.socket.reset() }
         connection.socket.finishSending()
         #expect(connection.waitForEnd() == .truncated)
     }
 
-    /// The next bytes.
-    func heard(bytes count: Int) throws -> ByteBuffer {
-        while received.readableBytes < count { try hear() }
+    /// Reads the next `count` bytes.
+    func read(bytes count: Int) throws -> ByteBuffer {
+        while received.readableBytes < count { try receive() }
         return received.readSlice(length: count) ?? ByteBuffer()
     }
 
-    private func hear() throws {
+    private func receive() throws {
         let arrival = connection.socket.receive(
             into: &received, bytesMax: 64 << 10, .seconds(30))
         guard case .bytes = arrival else {

@@ -2,8 +2,8 @@ import Harness
 import Testing
 
 extension Outside {
-    /// Bodies of requests that are refused, left, or cut short.
-    @Suite("Bodies that no origin gets whole")
+    /// Request bodies that are refused, abandoned, or truncated.
+    @Suite("Request bodies that do not reach the origin completely")
     struct UploadTests {
         private func post(_ length: Int, method: String = "POST") -> [UInt8] {
             HTTPConnection.request(
@@ -11,7 +11,7 @@ extension Outside {
         }
 
         @Test(
-            "The body of a request that is refused is not read as a request",
+            "The body of a refused request is not read as a request",
             arguments: ["PURGE", "CONNECT"])
         func refused(method: String) throws {
             let stage = try SiteStage()
@@ -30,7 +30,7 @@ extension Outside {
             #expect(stage.fetches("/hidden") == 0)
         }
 
-        @Test("A host that is no name is nobody's, and the body is dropped")
+        @Test("A request with an invalid Host matches no site, and its body is dropped")
         func noKey() throws {
             let origin = try ScriptedOrigin()
             let node = try NodeProcess(["--site", "*=\(origin.url(""))"])
@@ -45,7 +45,7 @@ extension Outside {
             #expect(origin.log.isEmpty)
         }
 
-        @Test("A client that leaves in the middle of its body leaves nothing behind")
+        @Test("A client that leaves in the middle of its body leaks no resource")
         func left() throws {
             let stage = try SiteStage()
             stage.origin.on("/it", .text("ok"))
@@ -63,7 +63,7 @@ extension Outside {
             #expect(try stage.send("POST", "/it", body: "x").text == "ok")
         }
 
-        @Test("A client that says no more after a whole body gets its answer")
+        @Test("A client that shuts down its sending side after a complete body gets its response")
         func halfClosed() throws {
             let stage = try SiteStage()
             stage.origin.on("/it", .text("ok"))

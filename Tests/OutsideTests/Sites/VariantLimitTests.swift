@@ -2,11 +2,11 @@ import Harness
 import Testing
 
 extension Outside {
-    @Suite("What the variants of one URL may take")
+    @Suite("Limits on the variants of one URL")
     struct VariantLimitTests {
         private static let dropped = "nuthatch_variants_dropped_total"
 
-        /// A site whose answers at `/it` are selected by Foo.
+        /// Starts a site whose responses at `/it` vary by Foo.
         private func stage(
             _ flags: String..., size: Int = 100, keepsDisk: Bool = false
         ) throws -> SiteStage {
@@ -26,7 +26,7 @@ extension Outside {
             return response
         }
 
-        @Test("However many are made up, few are kept, and those that are used stay")
+        @Test("Of many variants few are kept, and those in use stay")
         func number() throws {
             let stage = try stage("--variants-limit", "4")
             for number in 0..<6 { #expect(try get(stage, "used").isHit == (number > 0)) }
@@ -34,11 +34,11 @@ extension Outside {
             expectSoon { stage.node.metric(Self.dropped) == 17 }
             #expect(try get(stage, "used").isHit && get(stage, "made-up-19").isHit)
             #expect(try !get(stage, "made-up-0").isHit)
-            // Four, and what says by which field they are selected.
+            // Four variants and their Vary record.
             #expect(stage.node.metric("nuthatch_memory_entries").map { $0 <= 5 } == true)
         }
 
-        @Test("They go from the disk too, and are counted on after a restart")
+        @Test("Variants are evicted from disk too, and the count survives a restart")
         func disk() throws {
             let stage = try stage("--variants-limit", "4", keepsDisk: true)
             for _ in 0..<6 { _ = try get(stage, "used") }
@@ -56,7 +56,7 @@ extension Outside {
             try stage.settle(entries: 5)
         }
 
-        @Test("Large ones take no more of memory than their part, and nothing from other URLs")
+        @Test("Large variants take no more than their share of memory, and nothing from other URLs")
         func bytes() throws {
             let stage = try stage("--memory-limit", "16MiB", size: 300_000)
             #expect(try stage.get("/other").text == "other")

@@ -3,9 +3,9 @@ import Harness
 import Testing
 
 extension Outside {
-    @Suite("Who may do what from the dashboard, and what it says when it cannot")
+    @Suite("Access control in the dashboard, and its error messages")
     struct DashboardAccessTests {
-        @Test("A wrong token is refused kindly; a right one opens what its role may")
+        @Test("A wrong token is refused with an explanation; a valid one enables its role")
         func tokens() throws {
             let guarded = try GuardedNode()
             let page = try DashboardStage(guarded.node)
@@ -42,7 +42,7 @@ extension Outside {
             #expect(try page.browser.consoleMessages().allSatisfy { $0.contains("401") })
         }
 
-        @Test("After many wrong tokens the page says how long to wait, and then takes a right one")
+        @Test("After many wrong tokens the page shows the delay, and then accepts a valid token")
         func attempts() throws {
             let guarded = try GuardedNode()
             let page = try DashboardStage(guarded.node)
@@ -52,7 +52,7 @@ extension Outside {
                 try field.clear()
                 try field.type("guess-guess-guess-\(number)")
                 try page.browser.press(.enter)
-                // While it is asked the button is off, and stays so while one has to wait.
+                // The button is disabled during a request and while the delay lasts.
                 let button = "document.getElementById('token-send')"
                 try page.wait(
                     for: "!\(button).disabled || \(button).textContent.startsWith('Wait')")
@@ -66,7 +66,7 @@ extension Outside {
             try page.goLive()
         }
 
-        @Test("A node is drained from the page, and put back")
+        @Test("A node can be drained and undrained from the page")
         func drain() throws {
             let stage = try ClusterStage(2)
             let node = stage.nodes[0]
@@ -78,7 +78,7 @@ extension Outside {
             ] {
                 try page.click("#drain")
                 try page.wait("drain-title", says: "\(button) this node?")
-                // Escape does nothing but close.
+                // Escape only closes the dialog.
                 try page.browser.press(.escape)
                 try page.wait(for: "!document.getElementById('drain-dialog').open")
                 try page.click("#drain")
@@ -91,7 +91,7 @@ extension Outside {
             try page.expectNoComplaint()
         }
 
-        @Test("A node that is gone is said to be, and is found again by itself")
+        @Test("A node that stops responding is reported as lost and found again automatically")
         func lost() throws {
             let stage = try DiskStage()
             let page = try DashboardStage(stage.node)
@@ -99,7 +99,7 @@ extension Outside {
             stage.node.pause()
             try page.wait(for: "document.title.includes('not connected')")
             try page.wait("notices", says: "The figures are from before.")
-            // While it still stands: once it answers, the page finds it by itself.
+            // Clicked while the node is suspended: once it responds, the page reconnects by itself.
             try page.click(".notice.lost button")
             stage.node.resume()
             try page.goLive()

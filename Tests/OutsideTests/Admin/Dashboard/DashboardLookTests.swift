@@ -3,17 +3,17 @@ import Harness
 import Testing
 
 extension Outside {
-    @Suite("The dashboard for everybody: narrow, dark, by keyboard, read aloud")
+    @Suite("Dashboard accessibility: narrow, dark, by keyboard, with a screen reader")
     struct DashboardLookTests {
-        /// A page with something in each of its places: members, images, what is held of one, a
-        /// receipt, a table; and texts that are long.
+        /// Opens a page with content in every section (members, images, an entry, a receipt, a
+        /// table), with long texts.
         private func full(_ cluster: ClusterStage, isDark: Bool = false) throws -> DashboardStage {
             let long = "a-very-long-name-" + String(repeating: "of-an-image-", count: 12)
             var url = ""
             for name in ["one", "two", long] {
                 let image = TestImage.drawn(name)
                 let path = cluster.origin.serve(image, fields: [lasting], etag: "\"\(name)\"")
-                // What is hot has been found in memory.
+                // An image counts as hot once it has been served from memory.
                 for index in [0, 1, 0, 0] {
                     _ = try cluster.get(path, from: index, expecting: image)
                 }
@@ -38,14 +38,14 @@ extension Outside {
             return try #require(found as? [String], "\(found)")
         }
 
-        @Test("Nothing sticks out, is cut off, or hard to read: wide and narrow, light and dark")
+        @Test("Nothing overflows, is cut off or is hard to read: wide and narrow, light and dark")
         func looks() throws {
             let cluster = try ClusterStage(2)
             let page = try full(cluster)
             for isDark in [false, true] {
                 for width in [1_440, 1_024, 760, 390, 320] {
                     try page.browser.emulate(width: width, height: 900, isDark: isDark)
-                    // Charts are drawn again in the pixels that they have now.
+                    // Charts are redrawn at their current size in pixels.
                     let drawn = "Number(chart.querySelector('svg').getAttribute('width'))"
                     try page.wait(
                         for: "[...document.querySelectorAll('.chart')]"
@@ -60,7 +60,7 @@ extension Outside {
             try page.expectNoComplaint()
         }
 
-        @Test("The checks of the page see what is wrong")
+        @Test("The checks of the page detect violations")
         func checks() throws {
             let node = try NodeProcess()
             let page = try DashboardStage(node)
@@ -74,24 +74,24 @@ extension Outside {
             #expect(try !list(page, .contrast).isEmpty)
         }
 
-        @Test("The Tab key reaches every control, each of which shows that it has the focus")
+        @Test("The Tab key reaches every control, and each shows that it has the focus")
         func keyboard() throws {
             let cluster = try ClusterStage(2)
             let page = try full(cluster)
-            // Whatever becomes of the page meanwhile is for other tests.
+            // Updates are paused; other tests cover changes during navigation.
             try page.click("#pause")
             let count = try #require(page.browser.value(PageScript.controls.text()) as? Int)
             #expect(count > 30)
-            // Focus is shown to who has used a key last.
+            // The focus ring is shown only after keyboard input.
             try page.browser.press(.tab)
             _ = try page.browser.value("document.querySelector('.skip').focus()")
             var reached: Set<Int> = []
             var wrong: [String] = []
             for _ in 0..<(3 * count) {
-                // Behind the last there is the browser's own.
+                // After the last control the focus moves to the browser's own controls.
                 let place = try page.browser.value(PageScript.focus.text()) as? [String: Any]
                 guard let place, let number = place["number"] as? Int else { break }
-                // Round again.
+                // The focus has wrapped around.
                 guard number < 0 || reached.insert(number).inserted else { break }
                 wrong += place["wrong"] as? [String] ?? ["no answer"]
                 try page.browser.press(.tab)
@@ -105,7 +105,7 @@ extension Outside {
             #expect(wrong.isEmpty)
         }
 
-        @Test("What a mouse can do, Enter and Escape can")
+        @Test("Enter and Escape can do all that a mouse can do")
         func enter() throws {
             let node = try NodeProcess()
             let page = try DashboardStage(node)
@@ -130,7 +130,7 @@ extension Outside {
             try page.wait("state", says: "Ready")
         }
 
-        @Test("Everything that can be used has a name and a role for who does not see it")
+        @Test("Every interactive element has an accessible name and a role")
         func names() throws {
             let cluster = try ClusterStage(2)
             let page = try full(cluster)
@@ -142,7 +142,7 @@ extension Outside {
                 guard try element.isShown || element.property("type") == "radio" else { continue }
                 let (name, role) = (try element.name, try element.role)
                 let isSaid = !name.isEmpty && !["generic", "none", ""].contains(role)
-                // There is one only, and it needs no name.
+                // The main landmark is unique and needs no name.
                 let isMain = role == "main"
                 let markup = try element.property("outerHTML").prefix(300)
                 #expect(isSaid || isMain, "\(role) “\(name)”: \(markup)")
@@ -153,7 +153,7 @@ extension Outside {
                 "[...document.querySelectorAll('[id]')].map((e) => e.id)"
                     + ".filter((id, index, all) => all.indexOf(id) !== index)")
             #expect(doubled as? [String] == [])
-            // One heading for the page, and none that skips a level.
+            // One top-level heading, and no skipped levels.
             let levels = try page.browser.value(
                 "[...document.querySelectorAll('main :is(h1, h2, h3, h4)')]"
                     + ".filter((e) => e.checkVisibility()).map((e) => Number(e.localName[1]))")

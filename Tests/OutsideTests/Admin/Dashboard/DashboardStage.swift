@@ -7,7 +7,7 @@ final class DashboardStage {
     let browser: Browser
     private let node: NodeProcess
 
-    /// Starts a browser of the size of a desk's, and opens the page.
+    /// Starts a browser with a desktop-size viewport and opens the page.
     init(_ node: NodeProcess, width: Int = 1_440, isDark: Bool = false) throws {
         self.node = node
         browser = try Browser.withNewPage()
@@ -15,23 +15,23 @@ final class DashboardStage {
         try open()
     }
 
-    /// Loads the page again.
+    /// Reloads the page.
     func open() throws { try browser.open("http://127.0.0.1:\(node.adminPort)/") }
 
-    /// Returns when the page shows the node's figures as they change.
+    /// Waits until the page shows live figures.
     func goLive(at location: SourceLocation = #_sourceLocation) throws {
         try wait(for: "\(Self.text("live")) === 'Live'", at: location)
         try wait(for: "\(Self.text("node-id")) !== '–'", at: location)
     }
 
-    /// JavaScript for the text of the element with an id.
+    /// Returns a JavaScript expression for the text of the element with an id.
     static func text(_ id: String) -> String { "document.getElementById('\(id)').textContent" }
 
     func text(_ id: String) throws -> String { try browser.text("#\(id)") }
 
     func element(_ selector: String) throws -> PageElement { try browser.element(selector) }
 
-    /// Clicks what is found; once more if it is drawn anew between the look and the click.
+    /// Clicks an element; retries once if the page replaces it between the search and the click.
     func click(_ selector: String) throws {
         do {
             try element(selector).click()
@@ -40,7 +40,7 @@ final class DashboardStage {
         }
     }
 
-    /// Waits until an expression of JavaScript is true in the page.
+    /// Waits until a JavaScript expression is true in the page.
     func wait(
         for condition: String, seconds: Double = 20, at location: SourceLocation = #_sourceLocation
     ) throws {
@@ -48,25 +48,25 @@ final class DashboardStage {
         try #require(isThere, "\(condition)\n\(said())", sourceLocation: location)
     }
 
-    /// Waits until an element's text holds these words.
+    /// Waits until an element's text contains these words.
     func wait(
         _ id: String, says words: String, at location: SourceLocation = #_sourceLocation
     ) throws {
         try wait(for: "\(Self.text(id)).includes('\(words)')", at: location)
     }
 
-    /// What the page's reader and its console see, for a test that fails.
+    /// Returns the page's text and console messages for a failure message.
     private func said() -> String {
         let seen = (try? browser.value("document.body.innerText")) ?? ""
         return "\(seen)\n\((try? browser.consoleMessages()) ?? [])"
     }
 
-    /// Chooses one of several; their inputs lie unseen over their words.
+    /// Chooses one option of a group; its inputs lie invisibly over their labels.
     func choose(_ name: String, _ value: String) throws {
         try click("label:has(input[name=\(name)][value=\(value)])")
     }
 
-    /// Asks the page for its console's complaints: there must be none.
+    /// Expects that the page's console has no messages.
     func expectNoComplaint(at location: SourceLocation = #_sourceLocation) throws {
         let complaints = try browser.consoleMessages()
         #expect(complaints.isEmpty, sourceLocation: location)
@@ -74,7 +74,7 @@ final class DashboardStage {
 }
 
 extension TestImage {
-    /// An image that a browser draws, 300 by 200 pixels.
+    /// Creates an image of 300 by 200 pixels that a browser can draw.
     static func drawn(_ name: String) -> TestImage {
         let text = """
             <svg xmlns="http://www.w3.org/2000/svg" width="300" height="200">

@@ -7,7 +7,9 @@ extension Outside {
     struct DashboardTests {
         private let image = TestImage.drawn("seeds")
 
-        @Test("It shows the node as it is, in the system's tone or the chosen one")
+        @Test(
+            "The page shows the state of the node, in the system's colour scheme or the chosen one"
+        )
         func loads() throws {
             let stage = try Stage()
             let page = try DashboardStage(stage.node)
@@ -36,7 +38,7 @@ extension Outside {
             try page.expectNoComplaint()
         }
 
-        @Test("Figures and charts move while clients ask, and stand still when told to")
+        @Test("Figures and charts follow the load, and stand still while paused")
         func load() throws {
             let stage = try Stage()
             let path = stage.origin.serve(image, fields: [lasting])
@@ -44,7 +46,7 @@ extension Outside {
             try page.goLive()
             #expect(try page.text("hit-ratio") == "–")
             #expect(try page.text("hot-empty").hasPrefix("Nothing is kept here yet."))
-            // A second's worth is a figure; more would only take the machine.
+            // One second of load is enough for a figure; more would only burden the machine.
             let load = ImageLoad(
                 port: stage.node.port, connections: 1, seed: 1, [(stage.target(path), image)])
             #expect(load.waitForAnswers(1_000))
@@ -61,7 +63,7 @@ extension Outside {
             try page.click("#pause")
             try page.wait("live", says: "Paused")
             let since = try page.text("uptime")
-            // What happens in the next seconds is not shown.
+            // While paused, later activity is not shown.
             #expect(
                 try !page.browser.waitUntil(
                     "\(DashboardStage.text("uptime")) !== '\(since)'", seconds: 3))
@@ -70,7 +72,7 @@ extension Outside {
             try page.expectNoComplaint()
         }
 
-        @Test("A purge from the page takes the image away, and its receipt is shown")
+        @Test("A purge from the page removes the image, and its receipt is shown")
         func purge() throws {
             let stage = try Stage()
             let path = stage.origin.serve(image, fields: [lasting])
@@ -91,7 +93,7 @@ extension Outside {
             #expect(try page.text("purge-problem").isEmpty)
             let later = try stage.get(path, expecting: image)
             #expect(later.matches(image) && !later.isHit && stage.fetches(path) == 2)
-            // What is purged has no scheme.
+            // The purged URL is shown without a scheme.
             try page.wait("purges", says: String(stage.origin.url(path).dropFirst(5)))
             try page.choose("kind", "everything")
             try page.click("#purge-send")
@@ -103,11 +105,11 @@ extension Outside {
             try page.wait("receipt", says: "Stale on the only node")
             _ = try stage.get(path, expecting: image)
             #expect(stage.fetches(path) == 3)
-            // The refusal of what is no URL is the node's own, and in the console too.
+            // The node refuses an invalid URL, and the refusal is also logged in the console.
             #expect(try page.browser.consoleMessages().allSatisfy { $0.contains("422") })
         }
 
-        @Test("An image is shown with what is known of it, and with what is not held")
+        @Test("An image's metadata is shown, and missing entries are reported")
         func inspect() throws {
             let stage = try Stage()
             let path = stage.origin.serve(image, fields: [lasting], etag: "\"seeds-1\"")
@@ -136,7 +138,7 @@ extension Outside {
             try page.browser.press(.enter)
             try page.wait("inspect-result", says: "Not held here")
             try field.clear()
-            // Markup in a name is a name.
+            // Markup in a name is shown as text.
             try field.type("http://127.0.0.1/<img src=x onerror=document.title=1>")
             try page.browser.press(.enter)
             try page.wait("inspect-result", says: "onerror=document.title=1>")

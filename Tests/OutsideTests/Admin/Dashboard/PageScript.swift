@@ -1,16 +1,15 @@
 import Foundation
 import Testing
 
-/// Expressions of JavaScript that look over the whole page, from the files of their names in
-/// `ScanBudget`.
+/// JavaScript expressions that examine the whole page, from the files of the same names in `Looks`.
 enum PageScript: String {
-    /// Lists what sticks out or is cut off.
+    /// Lists elements that overflow or are cut off.
     case overflow
-    /// Lists what is hard to read.
+    /// Lists texts with insufficient contrast.
     case contrast
-    /// Numbers the controls, and counts them.
+    /// Numbers the controls and counts them.
     case controls
-    /// Where the focus is, and what is wrong there.
+    /// Returns the focused control and its focus problems.
     case focus
 
     func text() throws -> String {

@@ -5,12 +5,12 @@ import Harness
 import Testing
 
 extension Outside {
-    @Suite("A journal that has two records of one number")
+    @Suite("A journal with two records of the same number")
     struct ForgedJournalTests {
-        @Test("is given up at the start, and its node is another member")
+        @Test("Such a journal is discarded at the start, and its node becomes a new member")
         func twoRecords() throws {
             let stage = try ClusterStage(3, isNamed: true, "--fence", "2s")
-            // What all have is kept no longer.
+            // Records that all nodes have applied are no longer kept.
             stage.nodes[1].pause()
             for tag in ["one", "two"] {
                 #expect(
@@ -28,7 +28,7 @@ extension Outside {
             #expect(stage.nodes[2].lineCount(containing: "every entry is revalidated once") == 1)
         }
 
-        /// Writes a record to a journal once more, with what another record says.
+        /// Repeats a journal record with the content of another record.
         private func forge(of node: NodeID, in folder: URL) throws {
             var files: [UInt64: [UInt8]] = [:]
             for name in try FileManager.default.contentsOfDirectory(atPath: folder.path) {

@@ -4,25 +4,25 @@ import Harness
 import NIOCore
 import Wire
 
-/// A holder of the cluster's secret that says what it likes: TLS and frames around the decisions of
-/// `Cluster.PeerLink`, on a connection that it dials.
+/// A peer that holds the cluster's secret and sends arbitrary statements: TLS and frames around the
+/// decisions of `Cluster.PeerLink`, on a connection that it dials.
 final class LyingPeer {
     private let socket: Socket
     private let session: TLSSession
     private var link: PeerLink
     private var input = ByteBuffer()
-    /// What it gives to whoever asks.
+    /// The entry that it serves to any node.
     private var held: (entry: PeerEntry, body: [UInt8])?
     private var bodies: [UInt32: ByteBuffer] = [:]
-    private var verdict: OfferOutcome?
+    private var outcome: OfferOutcome?
     private var hasMet = false
-    /// Who it says to be.
+    /// The node id that it claims.
     let id: NodeID
 
     struct Silent: Error {}
 
-    /// Dials the node that listens for peers on `port`, and returns when both have said who they
-    /// are; the other node takes it for a member.
+    /// Dials the node that listens for peers on `port`, and returns after the handshake, when the
+    /// node regards it as a member.
     init(to port: Int, weight: UInt16 = 100, role: Member.Role = []) throws {
         var dice = SystemRandomNumberGenerator()
         id = NodeID(using: &dice)
@@ -41,22 +41,23 @@ final class LyingPeer {
         try run { hasMet }
     }
 
-    /// Offers an entry and gives it to the node if that asks; whether the node has kept it.
+    /// Offers an entry, serves it if the node requests it, and returns whether the node has kept
+    /// it.
     func offer(_ entry: PeerEntry, _ body: [UInt8]) throws -> Bool {
         held = (entry, body)
-        verdict = nil
+        outcome = nil
         let digest = EntryName(ofKey: entry.key).digest
         try link.send(offers: [
             PeerOffer(digest: digest, size: UInt64(body.count), touches: 1, isNew: false)
         ])
         try flush()
-        try run { verdict != nil }
-        return verdict?.isStored == true
+        try run { outcome != nil }
+        return outcome?.isStored == true
     }
 
     // MARK: Bytes
 
-    /// Takes in what comes until `isDone`.
+    /// Processes received bytes until `isDone`.
     private func run(until isDone: () -> Bool) throws {
         let deadline = Deadline.seconds(30)
         while !isDone() {
@@ -94,13 +95,13 @@ final class LyingPeer {
     private func handle(_ event: PeerEvent) throws {
         switch event {
         case .helloReceived: hasMet = true
-        case .offerOutcomesReceived(let verdicts): verdict = verdicts.first
-        case .queryReceived(let stream, let question): try answer(question, on: stream)
+        case .offerOutcomesReceived(let outcomes): outcome = outcomes.first
+        case .queryReceived(let stream, let query): try respond(to: query, on: stream)
         default: break
         }
     }
 
-    private func answer(_ question: PeerQuery, on stream: UInt32) throws {
+    private func respond(to query: PeerQuery, on stream: UInt32) throws {
         guard let held else { return try link.sendReply(.absent, on: stream) }
         try link.sendReply(.held(held.entry), on: stream)
         bodies[stream] = ByteBuffer(bytes: held.body)

@@ -4,9 +4,9 @@ import Harness
 import Testing
 
 extension Outside {
-    @Suite("A member that lies of an answer has nothing, and its node goes on")
+    @Suite("A member that sends false statements about a response gains nothing and harms no node")
     struct LyingPeerTests {
-        /// What a member says of an image, and where it departs from the truth.
+        /// A member's statement about an image, with its deviation from the truth.
         struct Tale: Sendable, CustomTestStringConvertible {
             var testDescription: String
             var isTrue = false
@@ -15,7 +15,7 @@ extension Outside {
             var length: String?
             var more = ""
             var flags: EntryFlags = []
-            /// Added to where the tag, and the parts, are said to begin.
+            /// Offsets added to the true positions of the tag and of the parts.
             var shifts: (tag: Int, parts: Int) = (0, 0)
 
             static let truth = Tale(testDescription: "nothing", isTrue: true)
@@ -35,7 +35,7 @@ extension Outside {
                 Tale(testDescription: "no answer", flags: .isHitForMiss),
             ]
 
-            /// What it says of `image` at `url`, which has been stale for a while.
+            /// Returns the statement about `image` at `url`, which has been stale for a while.
             func entry(_ url: String, _ image: TestImage) -> PeerEntry {
                 let size = image.bytes.count
                 let length = self.length.map { $0.isEmpty ? "" : "content-length: \($0)\r\n" }
@@ -66,7 +66,7 @@ extension Outside {
 
         private static let refused = "nuthatch_heads_refused_total{source=\"peer\"}"
 
-        @Test("What is true is taken", arguments: [Tale.truth])
+        @Test("A true statement is accepted", arguments: [Tale.truth])
         func truth(tale: Tale) throws {
             let stage = try ClusterStage(1, keepsOnDisk: false)
             let image = TestImage.generated(.png, byteCount: 3_000, seed: 830)
@@ -80,7 +80,7 @@ extension Outside {
             #expect(stage.nodes[0].metric(Self.refused) == 0)
         }
 
-        @Test("What is not true is refused, said once and counted", arguments: Tale.lies)
+        @Test("A false statement is refused, logged once and counted", arguments: Tale.lies)
         func lie(tale: Tale) throws {
             let stage = try ClusterStage(1, keepsOnDisk: false)
             let node = stage.nodes[0]
@@ -89,7 +89,7 @@ extension Outside {
             let peer = try LyingPeer(to: stage.peerPort(of: 0))
             let entry = tale.entry(stage.origin.url(path), image)
             for _ in 0..<2 { #expect(try !peer.offer(entry, image.bytes)) }
-            // Were it kept, it would be stale now, and the origin be asked about it.
+            // If it were kept, it would now be stale and cause a revalidation.
             let response = try stage.get(path, from: 0, expecting: image)
             #expect(response.matches(image) && response.detail == "origin", "\(response)")
             #expect(response.fields.all("Set-Cookie").isEmpty, "\(response)")
@@ -106,7 +106,7 @@ extension Outside {
             #expect(again.matches(image) && again.isHit, "\(again)")
         }
 
-        /// What a node says of a member's weight, of what counts of it, and of its part of the
+        /// Returns a node's view of a member: declared weight, effective weight and share of the
         /// ring.
         private func weight(of id: NodeID, at node: NodeProcess) throws -> Weight? {
             let rows = try node.document("/admin/v1/members")["members"] as? [[String: Any]] ?? []
@@ -124,11 +124,11 @@ extension Outside {
             let share: Double
         }
 
-        @Test("A member that declares any weight owns no more than operators let it, and is named")
+        @Test("A member that declares any weight owns at most what operators permit, and is named")
         func weight() throws {
             let stage = try ClusterStage(3, keepsOnDisk: false)
             let peer = try LyingPeer(to: stage.peerPort(of: 0), weight: .max, role: .isCaughtUp)
-            // It answers nothing, and is believed dead after a while.
+            // It sends no replies and is declared dead after a while.
             var seen: [Int: Weight] = [:]
             let isSeen = try Deadline.seconds(30).waitUntil {
                 for (index, node) in stage.nodes.enumerated() where seen[index] == nil {

@@ -3,7 +3,7 @@ import Testing
 
 extension Outside {
     @Suite(
-        "A network that is cut",
+        "Network partitions",
         .enabled(if: NetworkNamespace.isAvailable, "namespaces need root, iproute2 and nftables"))
     struct PartitionTests {
         private static let all = Array(0..<5)
@@ -15,7 +15,7 @@ extension Outside {
                 SteadyLoad.mixed(stored: 200, LockedBox(0)))
         }
 
-        /// Every node has served stored and new images since `before`.
+        /// Expects that every node has served stored and new images since `before`.
         private func expectService(
             _ load: SteadyLoad, since before: [SteadyLoad.Tally],
             at location: SourceLocation = #_sourceLocation
@@ -25,7 +25,9 @@ extension Outside {
             #expect(isServed, "\(before) \(load.now)", sourceLocation: location)
         }
 
-        @Test("Two and three that are apart are two clusters, and one again without help")
+        @Test(
+            "Two and three separated nodes form two clusters, and merge again without intervention"
+        )
         func split() throws {
             let network = try PeerNetwork(5)
             let load = load(network)
@@ -34,7 +36,7 @@ extension Outside {
             try network.cut([0, 1], from: [2, 3, 4])
             try network.cut([2, 3, 4], from: [0, 1])
             expectService(load, since: before)
-            // Then every suspicion has come to its end.
+            // After this, every suspicion has ended.
             try network.settle([[0, 1], [2, 3, 4]])
             expectService(load, since: load.now)
             try network.heal()
@@ -43,13 +45,13 @@ extension Outside {
             #expect(load.stop().flatMap(\.failures) == [])
         }
 
-        @Test("A node that one other cannot hear stays a member, for the rest hear it")
+        @Test("A node that one other cannot reach stays a member because the rest can reach it")
         func unheardByOne() throws {
             let network = try PeerNetwork(5)
             let load = load(network)
             let before = load.now
             try network.cut([0], from: [1])
-            // Longer than the longest time that a suspected member has among five, 24 s.
+            // Longer than the maximum suspicion period among five nodes, 24 s.
             #expect(
                 try Deadline.seconds(30).waitUntilPassed(holding: { try network.burials() == 0 }))
             expectService(load, since: before)
@@ -58,7 +60,7 @@ extension Outside {
             #expect(load.stop().flatMap(\.failures) == [])
         }
 
-        @Test("A node that nobody hears is left out, serves by itself, and comes back")
+        @Test("A node that no other can reach is excluded, serves on its own, and comes back")
         func unheardByAll() throws {
             let network = try PeerNetwork(5)
             let gets = "nuthatch_peer_questions_total{kind=\"get\"}"
@@ -69,7 +71,7 @@ extension Outside {
             let asked = network.nodes[4].metric(gets) ?? 0
             try network.settle([[0, 1, 2, 3]])
             expectService(load, since: before)
-            // Who does not answer one question, or two at once, is not asked on and on.
+            // A node that has failed to reply to one or two queries gets no further ones.
             let more = (network.nodes[4].metric(gets) ?? .infinity) - asked
             #expect(more < 15, "\(more)")
             try network.heal()
@@ -78,7 +80,7 @@ extension Outside {
             #expect(load.stop().flatMap(\.failures) == [])
         }
 
-        @Test("Five nodes at rest send less than a kilobyte a second each")
+        @Test("Five idle nodes send less than a kilobyte per second each")
         func rest() throws {
             let network = try PeerNetwork(5)
             let isAtRest = Deadline.seconds(60).waitUntil {

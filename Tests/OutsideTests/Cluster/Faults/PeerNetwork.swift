@@ -2,14 +2,13 @@ import Foundation
 import Harness
 import Testing
 
-/// Nodes with a machine each, as far as the network goes, and an origin that all of them reach;
-/// between the nodes a test decides which packets pass.
+/// Nodes with one network namespace each, and an origin that all of them reach.
 ///
-/// Clients ask each node from its own machine.
+/// The test decides which packets pass between the nodes. Clients of a node run in its namespace.
 final class PeerNetwork {
     let origin: ScriptedOrigin
     private(set) var nodes: [NodeProcess] = []
-    /// Where the machines are connected, and the origin is.
+    /// The namespace of the bridge and the origin.
     private let middle: NetworkNamespace
     private var machines: [NetworkNamespace]
     private let directory: TemporaryFolder
@@ -18,8 +17,9 @@ final class PeerNetwork {
     private let disk: HungDisk?
     private(set) var ids: [String] = []
 
-    /// Starts so many nodes with further flags, and returns when each of them knows all; they, and
-    /// none that is added, have their directories on `disk`.
+    /// Starts `count` nodes with further flags and returns when each of them knows all others.
+    ///
+    /// These nodes, but none added later, have their directories on `disk`.
     init(_ count: Int, _ flags: String..., disk: HungDisk? = nil) throws {
         self.flags = flags
         self.disk = disk
@@ -46,7 +46,7 @@ final class PeerNetwork {
 
     private static func address(_ index: Int) -> String { "10.77.0.\(index + 1)" }
 
-    /// Puts a machine's cable in.
+    /// Connects a node's namespace to the bridge.
     private func connect(_ index: Int) throws {
         try middle.run(
             """
@@ -69,7 +69,7 @@ final class PeerNetwork {
         try begin(index)
     }
 
-    /// Ends a node, in order if `isOrderly`, and has it lose its directory if `loses`.
+    /// Ends a node, gracefully if `isOrderly`, and removes its directory if `loses`.
     func end(_ index: Int, isOrderly: Bool = false, loses: Bool = false) throws {
         if isOrderly {
             try #require(nodes[index].stop() == 0, "\(nodes[index].output)")
@@ -85,11 +85,11 @@ final class PeerNetwork {
             index, environment: index < ids.count ? disk?.environment : nil, waits: waits)
     }
 
-    /// Where a node keeps what it keeps.
+    /// Returns a node's cache directory.
     func cache(_ index: Int) -> URL { directory.appending(path: "cache-\(index)") }
 
-    /// Starts one node more, and returns when it answers clients; if it is isolated nothing reaches
-    /// the others from it, nor from them it.
+    /// Starts one further node and returns when it serves clients; if isolated, no packets pass
+    /// between it and the others.
     func add(
         isIsolated: Bool = false, _ flags: String..., waits: Bool = true
     ) throws -> NodeProcess {
@@ -119,7 +119,7 @@ final class PeerNetwork {
 
     // MARK: Packets
 
-    /// From now on nothing that `senders` send reaches `receivers`.
+    /// Drops all packets from `senders` to `receivers` from now on.
     func cut(_ senders: [Int], from receivers: [Int]) throws {
         let addresses = senders.map(Self.address).joined(separator: ", ")
         for receiver in receivers {
@@ -127,19 +127,19 @@ final class PeerNetwork {
         }
     }
 
-    /// From now on nothing reaches the other machines from this one, nor from them it.
+    /// Drops all packets between this node and the others from now on.
     func isolate(_ index: Int) throws {
         let others = machines.indices.filter { $0 != index }
         try cut([index], from: others)
         try cut(others, from: [index])
     }
 
-    /// From now on all packets pass.
+    /// Lets all packets pass from now on.
     func heal() throws {
         for machine in machines { try machine.run("nft flush chain inet cut in") }
     }
 
-    /// Bytes that a node has sent on the wire, with the heads of its packets.
+    /// Returns the bytes that a node has sent on the wire, with packet headers.
     func bytesSent(by index: Int) throws -> Int {
         let path = "/proc/\(nodes[index].identifier)/net/dev"
         let text = try String(contentsOfFile: path, encoding: .utf8)
@@ -148,16 +148,16 @@ final class PeerNetwork {
         return try #require(figures.count >= 9 ? Int(figures[8]) : nil, "\(text)")
     }
 
-    // MARK: What the nodes believe
+    // MARK: Views of the nodes
 
-    /// How many of the nodes hold one of them for dead.
+    /// Returns the number of times that a node has declared another one dead.
     func burials() throws -> Int {
         try nodes.count { node in
             try ClusterStage.members(of: node).contains { $0.state == "dead" }
         }
     }
 
-    /// Returns when each of `groups` is a cluster of its own, whole and connected.
+    /// Waits until each of `groups` is a complete and connected cluster.
     func settle(_ groups: [[Int]], at location: SourceLocation = #_sourceLocation) throws {
         let areSettled = try Deadline.seconds(120).waitUntil {
             try groups.allSatisfy { group in

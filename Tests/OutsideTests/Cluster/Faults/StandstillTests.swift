@@ -2,9 +2,9 @@ import Harness
 import Testing
 
 extension Outside {
-    @Suite("A node that stands still")
+    @Suite("A node that is suspended")
     struct StandstillTests {
-        @Test("It is dropped with one line, the others go on serving, and it comes back")
+        @Test("It is dropped with one log line, the other nodes go on serving, and it returns")
         func stopped() throws {
             let stage = try ClusterStage(5)
             stage.origin.serveNumberedImages()

@@ -1,8 +1,7 @@
 import Foundation
 import Harness
 
-/// Connections to a port that say nothing, each made anew as soon as it is ended, until they are
-/// to leave.
+/// Silent connections to a port, each reopened as soon as it is closed, until `leave()`.
 final class StrangerCrowd: Sendable {
     private let count: Int
     private let open = LockedBox(0)
@@ -14,7 +13,7 @@ final class StrangerCrowd: Sendable {
             var sockets: [Socket?] = Array(repeating: nil, count: count)
             while !isOver.value {
                 for index in sockets.indices {
-                    // A moment each: the node has other things to do as well.
+                    // A short wait for each: the node has other work as well.
                     if sockets[index]?.isEndedByPeer(seconds: 0.001) ?? true {
                         sockets[index] = try? HTTPConnection(port: port).socket
                     }
@@ -24,7 +23,7 @@ final class StrangerCrowd: Sendable {
         }
     }
 
-    /// All are connected, as far as they can tell.
+    /// True once all connections are open from the client's view.
     var isThere: Bool { open.value == count }
 
     func waitUntilThere() -> Bool { Deadline.seconds(30).waitUntil { isThere } }

@@ -1,22 +1,23 @@
 import Foundation
 import Harness
 
-/// A cluster, an origin whose images change, clients that purge and read, and somebody who cuts
-/// cables, stops processes, kills them, and takes away or puts back what they keep; whoever looks
-/// at it sees nothing but answers.
+/// A cluster under faults that is judged only by its responses.
+///
+/// The images of its origin change, clients purge and read, and a fault injector cuts connections,
+/// stops and kills processes, and removes or restores cache directories.
 final class BlackBox {
-    /// What is done to nodes.
+    /// A fault of a node.
     enum Fault: String, CaseIterable, Sendable {
         case cutOff, cutOneWay, standstill, kill
-        /// Told to stop, and started again.
+        /// Stopped gracefully and started again.
         case leave
-        /// Killed, and started again with nothing but its name: at once; cut off from the others.
+        /// Killed and started again with only its name: at once, or cut off from the others.
         case replace, replaceCutOff
-        /// Started with its directory as it was some time ago.
+        /// Started with an older copy of its directory.
         case putBack
     }
 
-    /// What came of it.
+    /// The result of a run.
     struct Outcome: CustomStringConvertible {
         var violations: [String]
         var reads: Int
@@ -47,7 +48,7 @@ final class BlackBox {
         clients = BlackBoxClients(network.origin, network.nodes)
     }
 
-    /// Plays it for so long, or until everything was done to some node, and mends everything.
+    /// Runs for this time, or until every fault was injected once, and repairs everything.
     func play(seconds: Double) throws -> Outcome {
         let end = BlackBoxClients.now() + seconds
         clients.start(seed: seed)
@@ -83,7 +84,7 @@ final class BlackBox {
             network.nodes[node].pause()
             let from = BlackBoxClients.now()
             rest(Self.fenceSeconds + dice.unit() * 4)
-            // Known before it can answer anything.
+            // Recorded before the node can send a response.
             let to = BlackBoxClients.now()
             clients.state.change { $0.history.stood(node, from: from, to: to) }
             network.nodes[node].resume()
@@ -108,14 +109,14 @@ final class BlackBox {
         rest(1 + dice.unit() * 2)
     }
 
-    /// Clients ask those that run now.
+    /// Gives the clients the nodes that run now.
     private func show() {
         let nodes = network.nodes
         clients.nodes.value = nodes
     }
 
-    /// A node that finds that its directory is older than what it has promised ends, and is
-    /// started again.
+    /// Restores a node's older directory: the node ends once it finds that the directory is older
+    /// than its promises, and is started again.
     private func putBack(_ node: Int) throws {
         let (cache, copy) = (network.cache(node), network.cache(node).appendingPathExtension("old"))
         try network.end(node)
@@ -134,7 +135,7 @@ final class BlackBox {
         if !started.isRunning { try network.begin(node) }
     }
 
-    /// Lets so many seconds pass.
+    /// Waits this number of seconds.
     private func rest(_ seconds: Double) {
         Deadline.seconds(seconds).waitUntilPassed()
     }

@@ -1,11 +1,11 @@
 import Foundation
 import Harness
 
-/// An origin whose images change, and clients that purge and read at whichever node they like.
+/// An origin with changing images, and clients that purge and read at random nodes.
 final class BlackBoxClients: Sendable {
     struct State: Sendable {
         var history = PurgeHistory()
-        /// What the origin has, by key.
+        /// The origin's current version of each key.
         var versions: [Int]
         var violations: [String] = []
         var refused = 0
@@ -15,7 +15,7 @@ final class BlackBoxClients: Sendable {
     }
 
     let state: LockedBox<State>
-    /// Those that run now.
+    /// The nodes that run now.
     let nodes: LockedBox<[NodeProcess]>
     private let origin: ScriptedOrigin
 
@@ -44,10 +44,10 @@ final class BlackBoxClients: Sendable {
         return TestImage(name: "\(key)", contentType: "image/png", bytes: Array(text.utf8))
     }
 
-    /// Seconds on a clock that all of it uses.
+    /// Returns the seconds of a clock that all parts share.
     static func now() -> Double { ProcessInfo.processInfo.systemUptime }
 
-    /// Has them begin.
+    /// Starts the clients.
     func start(seed: UInt64) {
         for number in 0..<Self.readers + 2 {
             state.change { $0.running += 1 }
@@ -61,7 +61,7 @@ final class BlackBoxClients: Sendable {
         }
     }
 
-    /// Returns what they saw when all have ended.
+    /// Stops the clients and returns what they saw.
     func stop() -> State {
         state.change { $0.isOver = true }
         _ = Deadline.seconds(60).waitUntil { state.value.running == 0 }
@@ -73,7 +73,7 @@ final class BlackBoxClients: Sendable {
         let askedAt = Self.now()
         let target = ImageRequestTarget.forURL(origin.url("/\(key)"))
         let response = try? nodes.value[node].get(target, seconds: 15)
-        // What a killed node has begun is cut short.
+        // A response that a killed node has begun is truncated.
         guard let response, response.status == 200, response.isWhole, let body = response.body
         else {
             return state.change { $0.refused += 1 }

@@ -4,17 +4,17 @@ import Trials
 
 extension Outside {
     @Suite(
-        "Seen from outside, while everything fails that can",
+        "Purge guarantees under every fault, seen by clients",
         .enabled(if: NetworkNamespace.isAvailable, "namespaces need root, iproute2 and nftables"))
     struct BlackBoxTests {
-        @Test("no read is older than a receipt of all, or than a bound that has passed")
+        @Test("No read is older than a receipt of all nodes, or than a bound that has passed")
         func guarantees() throws {
             let seed = UInt64.random(in: 0..<1_000_000)
             let box = try BlackBox(nodes: 5, seed: seed)
             let outcome = try box.play(seconds: Trials.isCampaign ? 300 : 20)
             print("black box, seed \(seed): \(outcome)")
             #expect(outcome.violations == [], "seed \(seed): \(outcome)")
-            // Doing nothing is no success.
+            // A run without activity is no success.
             #expect(outcome.reads > 500 && outcome.purges > 20, "seed \(seed): \(outcome)")
             #expect(
                 outcome.afterReceipts > 100 && outcome.afterBounds > 0,

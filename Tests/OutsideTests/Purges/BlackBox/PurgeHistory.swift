@@ -1,18 +1,21 @@
-/// What a client saw of purges and reads, and what follows from it: a value, whose times are
-/// seconds on the client's clock.
+/// The purges and reads that clients saw, and a check of the guarantees.
+///
+/// A value, whose times are seconds on the clients' clock.
 struct PurgeHistory {
-    /// A purge that was answered.
+    /// A purge with its response.
     struct Purge {
         let key: Int
-        /// What the origin had when it was asked for.
+        /// The origin's version when the purge was requested.
         let version: Int
-        /// When the receipt was there that said that all have it; nil if it said something else.
+        /// The time of the receipt that all nodes have confirmed; `nil` if it reports something
+        /// else.
         let confirmedAt: Double?
-        /// From when on no node serves what it covers, confirmed or not; nil without a promise.
+        /// The time from which no node serves what the purge covers, confirmed or not; `nil` if
+        /// unknown.
         let boundedAt: Double?
     }
 
-    /// A whole answer with a version of a key.
+    /// A complete response with a version of a key.
     struct Read {
         let key: Int
         let version: Int
@@ -22,22 +25,22 @@ struct PurgeHistory {
 
     private(set) var purges: [Purge] = []
     private(set) var reads = 0
-    /// Reads by the promise that was looked at: after a receipt of all, after a bound.
+    /// The number of checked reads by guarantee: after a receipt of all nodes, after a bound.
     private(set) var held = (confirmed: 0, bounded: 0)
-    /// Nodes that stood still, and until when since when.
+    /// The periods in which nodes were suspended.
     private var standstills: [(node: Int, from: Double, to: Double)] = []
 
     mutating func add(_ purge: Purge) { purges.append(purge) }
 
-    /// A node did nothing between these times.
+    /// Records that a node was suspended between these times.
     mutating func stood(_ node: Int, from: Double, to: Double) {
         standstills.append((node, from, to))
     }
 
-    /// Takes in a read; the promise that it breaks, or nil.
+    /// Records a read, and returns the violation of a guarantee, or `nil`.
     mutating func add(_ read: Read) -> String? {
         reads += 1
-        // What is asked of a node that stands still is decided when it goes on.
+        // A request to a suspended node is decided when the node resumes.
         let stood = standstills.last {
             $0.node == read.node && $0.from < read.askedAt && read.askedAt < $0.to
         }

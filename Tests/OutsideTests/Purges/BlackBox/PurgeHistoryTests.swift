@@ -1,12 +1,12 @@
 import Testing
 
-@Suite("What a client can hold a cluster against")
+@Suite("Violations of purge guarantees in a client's history")
 struct PurgeHistoryTests {
     private func read(_ version: Int, at time: Double, node: Int = 0) -> PurgeHistory.Read {
         PurgeHistory.Read(key: 1, version: version, node: node, askedAt: time)
     }
 
-    @Test("an older version breaks a receipt of all that was there before it was asked for")
+    @Test("An older version violates a receipt of all nodes issued before the request")
     func confirmed() {
         var history = PurgeHistory()
         history.add(.init(key: 1, version: 3, confirmedAt: 10, boundedAt: 25))
@@ -15,7 +15,7 @@ struct PurgeHistoryTests {
         #expect(history.add(read(2, at: 11)) != nil)
     }
 
-    @Test("and a bound, once it has passed")
+    @Test("An older version violates a bound that has passed")
     func bounded() {
         var history = PurgeHistory()
         history.add(.init(key: 1, version: 3, confirmedAt: nil, boundedAt: 25))
@@ -25,7 +25,7 @@ struct PurgeHistoryTests {
         #expect(history.add(read(3, at: 27)) == nil, "of another key")
     }
 
-    @Test("what waits for a node that stands still is decided when it goes on")
+    @Test("A request to a suspended node is decided when the node resumes")
     func standstill() {
         var history = PurgeHistory()
         history.add(.init(key: 1, version: 3, confirmedAt: nil, boundedAt: 25))

@@ -1,37 +1,37 @@
-/// One case of the table: a name in words, the section that rules it, and what is said in turn.
+/// One case of the table: a name, the RFC section it tests, and its exchanges.
 struct TableCase: Sendable {
     var name = ""
-    /// For example `9111 §5.2.2.1`.
+    /// The section, for example `9111 §5.2.2.1`.
     var section = ""
-    /// Which of the node's sites is asked.
+    /// The host of the site under test.
     var host = "a.example"
     var exchanges: [TableExchange] = []
 }
 
-/// One request with what the origin would answer and what is expected of it.
+/// One request with the origin's responses and the expectations.
 struct TableExchange: Sendable {
     var method = "GET"
-    /// What follows the case's own path; a whole target if it begins with `=`.
+    /// The suffix of the case's own path; a complete target if it begins with `=`.
     var suffix = ""
     var fields: [String] = []
     var trailers: [String] = []
     var body: String?
-    /// Whether it is asked again until it is as expected, for what is done behind the client.
+    /// True to repeat the request until the expectations hold, for background work of the node.
     var isRepeated = false
-    /// What the origin answers, in turn; the last one again for requests past it.
+    /// The origin's responses in order; the last one is repeated for further requests.
     var answers: [TableAnswer] = []
     var expectations: [TableExpectation] = []
 }
 
-/// What the origin answers to one request.
+/// The origin's response to one request.
 struct TableAnswer: Sendable {
     enum Ending: String, Sendable {
         case whole
-        /// The connection is closed without an answer.
+        /// The connection is closed without a response.
         case close
-        /// It is reset without an answer.
+        /// The connection is reset without a response.
         case reset
-        /// Nothing ever comes.
+        /// No response is sent.
         case hang
         /// The connection is closed in the middle of the body.
         case cut
@@ -41,16 +41,16 @@ struct TableAnswer: Sendable {
     var reason = ""
     var fields: [String] = []
     var trailers: [String] = []
-    /// The body; nil for one that names the answer by its number.
+    /// The body; `nil` for the default one, which contains the response's number.
     var body: String?
     var hasDate = true
-    /// Whether the body ends with the connection instead of by a length.
+    /// True if the body ends with the connection instead of by a length.
     var isEndedByClose = false
     var ending = Ending.whole
-    /// Interim answers before it.
+    /// The preceding interim responses.
     var interim: [TableAnswer] = []
 
-    /// Whether an answer of this status has a body.
+    /// True if a response with this status has a body.
     var hasBody: Bool { status >= 200 && status != 204 && status != 304 }
 
     func has(_ name: String) -> Bool {
@@ -58,7 +58,7 @@ struct TableAnswer: Sendable {
     }
 }
 
-/// What a field's value is to be; several lines count as one, joined by `, `.
+/// A condition on a field's value; several lines count as one, joined by `, `.
 enum TableMatch: Sendable {
     case absent
     case present
@@ -78,34 +78,34 @@ enum TableMatch: Sendable {
     }
 }
 
-/// One thing that is expected of an exchange.
+/// One expectation about an exchange.
 enum TableExpectation: Sendable {
-    /// The origin is asked once, without a condition of the node's own, and its answer is given.
+    /// One unconditional origin request is sent, and its response is served.
     case fetched
-    /// The origin is not asked.
+    /// No origin request is sent.
     case cached
-    /// The origin is asked once whether what is stored still holds.
+    /// One conditional origin request is sent to revalidate the stored response.
     case validated
-    /// What is stored is given, and the origin is asked once behind it.
+    /// The stored response is served, and one origin request is sent in the background.
     case background
-    /// The origin is asked once and fails, and what is stored is given in place of that.
+    /// One origin request is sent and fails, and the stored response is served instead.
     case stale
-    /// The origin is asked so often.
+    /// The number of origin requests.
     case asked(ClosedRange<Int>)
     case status(Int)
     case field(String, TableMatch)
     case trailer(String, TableMatch)
-    /// An interim answer of that status was relayed, with this field if one is named.
+    /// An interim response of that status was relayed, with this field if one is given.
     case interim(Int, String?)
     case age(ClosedRange<Int>)
-    /// The body is that of the origin's answer of this number, from 1 in each case.
+    /// The body is that of the origin's response of this number, from 1 in each case.
     case answer(Int)
     case body(String)
-    /// The answer may break off.
+    /// The response may be truncated.
     case breakable
     /// A parameter of the node's own member of Cache-Status.
     case cacheStatus(String, TableMatch)
-    /// The last request that the origin got in this exchange.
+    /// A field of the last origin request in this exchange.
     case originField(String, TableMatch)
     case originTarget(String)
     case originMethod(String)

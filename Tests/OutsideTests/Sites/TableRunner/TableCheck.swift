@@ -1,16 +1,16 @@
 import Harness
 
-/// Compares one exchange with what is expected of it.
+/// Compares one exchange with its expectations.
 struct TableCheck {
     let exchange: TableExchange
     let response: Response
     let script: TableScript
     let origin: ScriptedOrigin
     let words: TableWords
-    /// Others own what the node is asked for.
+    /// True if other nodes own the requested keys.
     let isClustered: Bool
 
-    /// What is not as expected.
+    /// Returns a message for every expectation that does not hold.
     func complaints() -> [String] {
         var found = exchange.expectations.compactMap(complaint)
         let mayBeBroken = exchange.expectations.contains {
@@ -26,13 +26,13 @@ struct TableCheck {
         switch expectation {
         case .fetched: return fetched()
         case .cached: return cached(asked: 0...0)
-        // A connection that was kept open and is lost may be tried again on another.
+        // A request on a reused connection that is lost may be retried on another.
         case .background: return cached(asked: 1...2)
         case .validated: return validated()
         case .stale: return stale()
         case .asked(let counts):
-            // An owner that got no answer is not believed: the node asks once more itself, and each
-            // of the two may try a second connection.
+            // If an owner's fetch fails, the node sends its own request, and each of the two may
+            // try a second connection.
             let counts =
                 isClustered && counts == 1...2 ? 1...4 : counts
             return say(counts.contains(asked), "asked \(counts), not \(asked)")
@@ -101,7 +101,7 @@ struct TableCheck {
         return say(isThere, "an interim answer \(status) with \(line)")
     }
 
-    // MARK: Whence the answer came
+    // MARK: Source of the response
 
     private func fetched() -> String? {
         guard asked == 1, let request = script.requests.first else {
@@ -131,17 +131,17 @@ struct TableCheck {
         return stored()
     }
 
-    /// The owner has stored what the node could not: fields of it were for one client.
+    /// True if the owner has stored a response that the node could not, because of private fields.
     private var isGivenByOwner: Bool { isClustered && response.detail == "peer" }
 
     private func stale() -> String? {
-        // A connection that was kept open and is lost may be tried again on another.
+        // A request on a reused connection that is lost may be retried on another.
         guard 1...2 ~= asked else { return "expected a request to the origin, not \(asked)" }
         if response.isHit { return "expected no hit in Cache-Status" }
         return stored()
     }
 
-    /// Whether the answer is one that was stored before this exchange.
+    /// Returns a complaint unless the response was stored before this exchange.
     private func stored() -> String? {
         if !isGivenByOwner, response.fields.all("Age").count != 1 { return "expected one Age" }
         guard bodyNamesItsAnswer else { return nil }
@@ -151,7 +151,7 @@ struct TableCheck {
         return say(isEarlier, "the body of an answer before this exchange")
     }
 
-    /// Whether the body is one that tells which answer it belongs to.
+    /// True if the body identifies the response it belongs to.
     private var bodyNamesItsAnswer: Bool {
         response.text.hasPrefix("answer ") && response.status != 206 && exchange.method != "HEAD"
     }

@@ -1,14 +1,14 @@
 import Foundation
 
 extension TableExpectation {
-    /// Reads a line of expectations.
+    /// Parses a line of expectations.
     ///
-    /// Words, several in a line: `fetched`, `cached`, `validated`, `background`, `stale`,
+    /// Words that may share a line: `fetched`, `cached`, `validated`, `background`, `stale`,
     /// `breakable`, a status.
     ///
-    /// Alone in a line: `asked 2`, `asked 1..2`, `age 100..110`, `answer 1`, `body text`,
-    /// `interim 103 Name: value`, `cs fwd=stale`, `cs hit`, `cs no hit`, and for a field
-    /// `ID: value`, `ID ~ part`, `ID !~ part`, `no Name`, `has Name`; the same behind
+    /// Expectations on a line of their own: `asked 2`, `asked 1..2`, `age 100..110`, `answer 1`,
+    /// `body text`, `interim 103 Name: value`, `cs fwd=stale`, `cs hit`, `cs no hit`, and for a
+    /// field `ID: value`, `ID ~ part`, `ID !~ part`, `no Name`, `has Name`; the same after
     /// `trailer` and `origin`, and `origin target /x`, `origin method POST`, `origin body text`.
     static func read(_ text: String) throws -> [TableExpectation] {
         let parts = text.split(separator: " ", maxSplits: 1).map(String.init)

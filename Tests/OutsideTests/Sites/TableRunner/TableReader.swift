@@ -1,19 +1,19 @@
 import Foundation
 
-/// Reads cases from their text.
+/// A parser of cases.
 ///
-/// A case begins with `== name [section]`. Then, line by line:
+/// A case begins with `== name [section]`. The following lines are:
 ///
-/// - `at HOST` names another site than the plain one.
-/// - `> METHOD SUFFIX` is a request for the case's own path with that suffix; `>>` asks again until
-///   all is as expected.
-/// - `< STATUS` is what the origin answers to it, or `< close`, `reset`, `hang`, `cut`; a status
-///   below 200 goes before the next answer.
-/// - Two spaces and `ID: value`, `| body`, `trailer Name: value`, `no Date`, `no length` belong
-///   to what stands above them.
+/// - `at HOST` selects another site than the plain one.
+/// - `> METHOD SUFFIX` is a request for the case's own path with that suffix; `>>` repeats it until
+///   all expectations hold.
+/// - `< STATUS` is the origin's response, or `< close`, `reset`, `hang`, `cut`; a status below 200
+///   precedes the next response.
+/// - Two spaces and `ID: value`, `| body`, `trailer Name: value`, `no Date`, `no length` belong to
+///   the request or response above.
 /// - `! …` are expectations.
 /// - `- a | b` makes a case of its own with `a` for `{1}` and `b` for `{2}`.
-/// - `#` begins a remark.
+/// - `#` begins a comment.
 struct TableReader {
     struct Wrong: Error, CustomStringConvertible {
         let description: String
@@ -23,7 +23,7 @@ struct TableReader {
     private var block: [String] = []
     private var rows: [[String]] = []
 
-    /// The cases of a file of this folder.
+    /// Returns the cases of a file of this folder.
     static func cases(of file: String) throws -> [TableCase] {
         let folder = Bundle.module.resourceURL?.appendingPathComponent("Table")
         let url = (folder ?? URL(filePath: "/")).appendingPathComponent(file + ".txt")
@@ -44,7 +44,7 @@ struct TableReader {
         return reader.cases
     }
 
-    /// Makes the cases of a block: one, or one for each of its rows.
+    /// Creates the cases of a block: one, or one for each of its rows.
     private mutating func endBlock() throws {
         guard !block.isEmpty else { return }
         var made: [TableCase] = []
@@ -125,7 +125,7 @@ struct TableReader {
         return TableAnswer(ending: ending)
     }
 
-    /// A line that belongs to the last answer, or to the request if there is none yet.
+    /// Adds a detail line to the last response, or to the request if there is none yet.
     private static func add(_ detail: String, to result: inout TableCase) throws {
         let last = result.exchanges.count - 1
         guard last >= 0 else { throw Wrong(description: detail) }

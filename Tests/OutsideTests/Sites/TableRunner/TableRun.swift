@@ -1,6 +1,6 @@
 import Harness
 
-/// One case on the stage: says its requests and compares what comes with what is expected.
+/// The run of one case: sends its requests and compares the responses with the expectations.
 struct TableRun {
     private let stage: TableStage
     private let one: TableCase
@@ -14,7 +14,7 @@ struct TableRun {
         script = TableScript(words)
     }
 
-    /// Everything that is not as expected, with what was seen; empty if the case holds.
+    /// Runs the case and returns every failed expectation with what was seen; empty if it holds.
     func complaints() throws -> [String] {
         let script = script
         stage.scripts.set(words.path) { script.answer($0) }

@@ -1,26 +1,26 @@
 import Foundation
 import Harness
 
-/// The origin's part in one case: what it answers next, and what it was asked.
+/// The origin's side of one case: its next responses and the requests it received.
 final class TableScript: Sendable {
     private struct State {
         var queue: [TableAnswer] = []
         var current = TableAnswer()
         var requests: [OriginRequest] = []
-        /// The number of the first answer of the exchange.
+        /// The number of the first response of the exchange.
         var first = 1
     }
 
     private let state = LockedBox(State())
     private let words: TableWords
-    /// Never opened: what waits here is gone when the origin is.
+    /// Never opened: responses wait here until the origin ends.
     private let never = Gate()
 
     init(_ words: TableWords) {
         self.words = words
     }
 
-    /// Begins an exchange with these answers.
+    /// Starts an exchange with these responses.
     func begin(_ responses: [TableAnswer]) {
         state.change { state in
             state.queue = responses
@@ -28,16 +28,16 @@ final class TableScript: Sendable {
         }
     }
 
-    /// The requests since the exchange began.
+    /// The requests since the exchange started.
     var requests: [OriginRequest] {
         let state = state.value
         return Array(state.requests.dropFirst(state.first - 1))
     }
 
-    /// The number of the exchange's first answer.
+    /// The number of the exchange's first response.
     var firstNumber: Int { state.value.first }
 
-    /// The numbered answer's body where the case gives none.
+    /// Returns the default body of the response with this number.
     func body(_ number: Int) -> String { "answer \(number) of \(words.path)" }
 
     func answer(_ request: OriginRequest) -> OriginResponse {
@@ -88,7 +88,7 @@ final class TableScript: Sendable {
     }
 }
 
-/// A body in one chunk.
+/// Encodes a body in one chunk.
 enum Chunks {
     static func bytes(_ body: [UInt8], trailers: [String]) -> [UInt8] {
         let size = body.isEmpty ? "" : String(body.count, radix: 16) + "\r\n"

@@ -1,17 +1,17 @@
 import Foundation
 import Harness
 
-/// The actors of the table: an origin, and a node with a site for each kind of setting, alone or in
+/// The stage of the table: an origin, and a node with a site for each kind of setting, alone or in
 /// a cluster.
 struct TableStage {
     let origin: ScriptedOrigin
     let node: NodeProcess
     let scripts: Scripts
     private let folder: TemporaryFolder
-    /// Nodes that own what ``node`` is asked for; none if it is alone.
+    /// The nodes that own the keys requested from ``node``; empty if it is alone.
     let owners: [NodeProcess]
 
-    /// What answers for each case, by the first segment of the path.
+    /// The handlers of the cases, by the first segment of the path.
     final class Scripts: Sendable {
         typealias Route = @Sendable (OriginRequest) -> OriginResponse
 
@@ -27,13 +27,13 @@ struct TableStage {
         }
     }
 
-    /// Limits that a silent origin soon reaches, and no breaker between one case and the next.
+    /// Limits that a silent origin reaches soon, and no circuit breaker between cases.
     private static let flags = [
         "--origin-connect-timeout", "500ms", "--origin-first-byte-timeout", "500ms",
         "--origin-idle-timeout", "500ms", "--origin-circuit-failures", "0",
     ]
 
-    /// `owners`: so many further nodes own all but one in a hundred keys.
+    /// Starts the stage; `count` further nodes own all but one in a hundred keys.
     init(owners count: Int = 0) throws {
         let (origin, scripts) = (try ScriptedOrigin(), Scripts())
         origin.onAnyOtherPath { scripts.answer($0) }
@@ -61,13 +61,13 @@ struct TableStage {
         guard isSettled else { throw NotSettled() }
     }
 
-    /// The nodes of the cluster do not know each other.
+    /// The error for nodes of the cluster that do not know each other.
     struct NotSettled: Error {}
 
-    /// Waits until what a client has been given is stored: of a cluster's nodes one stores it a
-    /// moment later, when its owner has said that it was whole.
+    /// Waits until served responses are stored: in a cluster one node stores them a moment later,
+    /// once the owner has confirmed that they are complete.
     ///
-    /// What an origin never ends is waited for in vain, and not for long.
+    /// A response that the origin never ends is waited for only briefly.
     func settle() {
         guard !owners.isEmpty else { return }
         _ = Deadline.seconds(2).waitUntil {
@@ -82,8 +82,8 @@ struct TableStage {
         for node in [node] + owners { node.kill() }
     }
 
-    /// The sites that cases name; `a.example` is the one that they are about if they name none, and
-    /// `bare.example` has no settings.
+    /// The settings of the sites; `a.example` is the default of the cases, and `bare.example` has
+    /// no settings.
     private static func settings(_ origin: String) -> String {
         let special: [String: [String]] = [
             "a.example": [], "b.example": [],
@@ -117,7 +117,7 @@ struct TableStage {
             "replaced.example": ["forwarded-for: replace"],
             "as-client.example": ["host: client"],
         ]
-        // What clients ask of caches is a part of RFC 9111, and off where nobody says otherwise.
+        // Request directives are part of RFC 9111, and off by default.
         let controlled = ["honours-request-control: on"]
         var lines = ["sites:", "  bare.example: \(origin)"]
         for (host, settings) in special.sorted(by: { $0.key < $1.key }) {

@@ -2,8 +2,8 @@ import Harness
 import Testing
 
 extension Outside {
-    /// What the RFCs ask of a shared cache, case by case, through a node that listens and an origin
-    /// whose every answer is written.
+    /// The requirements of the RFCs for a shared cache, case by case, through a listening node and
+    /// a scripted origin.
     @Suite("The table of RFC sections")
     struct TableTests {
         static let files = [
@@ -13,14 +13,16 @@ extension Outside {
             "cache-status", "settings", "targets",
         ]
 
-        @Test("Every case of the section is as expected", arguments: files)
+        @Test("Every case of the section holds", arguments: files)
         func section(_ file: String) throws {
             let stage = try TableStage()
             defer { stage.stop() }
             try play(file, on: stage)
         }
 
-        @Test("The same through a node of three that owns nothing of it", arguments: files)
+        @Test(
+            "Every case holds through a node of three that owns none of its keys",
+            arguments: files)
         func clusteredSection(_ file: String) throws {
             let stage = try TableStage(owners: 2)
             defer { stage.stop() }
@@ -29,11 +31,11 @@ extension Outside {
             #expect(asked > 0)
         }
 
-        /// What a cluster does otherwise, by section and number.
+        /// Cases that a cluster handles differently, by section and number.
         private static let clustered: [String: Set<Int>] = [
-            // What a peer has broken off is fetched from its beginning, if nothing of it was given.
+            // A truncated response of a peer is fetched again if nothing of it was sent.
             "storing": [77],
-            // A 304 is nothing that an owner could give: the node asks once more itself.
+            // An owner cannot relay a 304, so the node sends its own request.
             "validation": [26],
         ]
 
@@ -56,7 +58,7 @@ extension Outside {
             for node in [stage.node] + stage.owners { #expect(node.isRunning) }
         }
 
-        @Test("There are several hundred cases, and no two in a section have one name")
+        @Test("There are several hundred cases, and names are unique within a section")
         func count() throws {
             var count = 0
             for file in Self.files {

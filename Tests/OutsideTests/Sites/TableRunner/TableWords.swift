@@ -1,19 +1,19 @@
 import Foundation
 import Harness
 
-/// What stands for itself in a case's text until it is run.
+/// The placeholders of a case's text, replaced when the case runs.
 struct TableWords: Sendable {
-    /// The path of the case's own.
+    /// The case's own path.
     let path: String
     let host: String
     let originPort: Int
-    /// The instant that the case takes for now.
+    /// The instant that the case uses as now.
     let now = Date()
 
-    /// The text with `{path}`, `{url}`, `{port}`, `{big}` (2 KiB), and dates filled in.
+    /// Returns the text with `{path}`, `{url}`, `{port}`, `{big}` (2 KiB), and dates replaced.
     ///
-    /// A date is `{now}`, `{now-60}`, `{now+60}`; behind a colon `850` or `asctime` asks for one of
-    /// the older forms.
+    /// A date is `{now}`, `{now-60}`, `{now+60}`; after a colon `850` or `asctime` selects one of
+    /// the older formats.
     func filled(_ text: String) -> String {
         guard text.contains("{") else { return text }
         var result = ""

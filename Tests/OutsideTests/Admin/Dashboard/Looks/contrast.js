@@ -1,4 +1,4 @@
-// Text that is hard to read: less than what WCAG 2.2 (1.4.3) asks for between it and what is behind it.
+// Returns texts whose contrast with their background is below the minimum of WCAG 2.2 (1.4.3).
 (() => {
   const pixel = new OffscreenCanvas(1, 1).getContext("2d", { willReadFrequently: true });
   const parts = (colour) => {
@@ -10,7 +10,7 @@
   };
   const over = (front, back) => front.rgb.map((part, index) =>
     part * front.alpha + back[index] * (1 - front.alpha));
-  // Null where there is a picture or a pattern.
+  // Null for a background image or pattern.
   const ground = (element) => {
     if (element === null) return parts(getComputedStyle(document.body).backgroundColor).rgb;
     const style = getComputedStyle(element);

@@ -1,4 +1,4 @@
-// Numbers every control that the Tab key has to reach; of a group of radio buttons the chosen one. How many there are.
+// Numbers every control that the Tab key must reach (of radio buttons the chosen one), and returns their count.
 (() => {
   const kinds = "a[href], button, input, select, textarea, summary, [tabindex='0']";
   const controls = [...document.querySelectorAll(kinds)].filter((element) =>

@@ -1,9 +1,9 @@
-// Where the focus is: the control's number, or -1 for anything else, and what is wrong with how it is seen there.
-// Null if it is nowhere.
+// Returns the number of the focused control, or -1 for any other element, and the faults of its focus ring.
+// Null if nothing has the focus.
 (() => {
   const element = document.activeElement;
   if (element === document.body || element === null) return null;
-  // What lies unseen over its words shows its focus on them.
+  // An input that lies invisibly over its label shows its focus on the label.
   const shown = element.matches(".switch input") ? element.nextElementSibling : element;
   const style = getComputedStyle(shown);
   const box = shown.getBoundingClientRect();

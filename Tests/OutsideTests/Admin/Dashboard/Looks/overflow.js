@@ -1,4 +1,4 @@
-// What sticks out to the side, or is cut off by its own edge without saying so.
+// Returns elements that overflow horizontally, or are cut off by their own edge without an ellipsis.
 (() => {
   const wide = document.documentElement.clientWidth;
   const found = [];
@@ -11,7 +11,7 @@
     const style = getComputedStyle(element);
     const scrolls = element.parentElement.closest(".scroll");
     if (!scrolls && (box.right > wide + 0.5 || box.left < -0.5)) found.push(`beside: ${name(element)}`);
-    // What is typed scrolls in its field.
+    // Typed text scrolls in its field.
     if (element.matches("input, textarea")) continue;
     const cuts = ["hidden", "clip"].includes(style.overflowX) && style.textOverflow !== "ellipsis";
     if (cuts && element.scrollWidth > element.clientWidth + 1) found.push(`cut off: ${name(element)}`);
