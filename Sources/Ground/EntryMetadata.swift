@@ -28,13 +28,14 @@ package struct EntryMetadata: Hashable, Sendable {
 
     /// Creates metadata from its parts; `bornAt` becomes ``generatedAt``, and `size` is in bytes.
     package init(
-        size: UInt64, bornAt: Instant, validatedAt: Instant = .distantPast, freshUntil: Instant,
+        size: UInt64, generatedAt: Instant, validatedAt: Instant = .distantPast,
+        freshUntil: Instant,
         flags: EntryFlags,
         staleWhileRevalidateSeconds: UInt32 = 0, staleIfErrorSeconds: UInt32 = 0,
         lastModified: WallTime?, date: WallTime, entityTag: Extent
     ) {
         self.size = size
-        self.generatedAt = bornAt
+        self.generatedAt = generatedAt
         self.validatedAt = validatedAt
         self.freshUntil = freshUntil
         self.flags = flags

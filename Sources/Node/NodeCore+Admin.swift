@@ -20,7 +20,7 @@ extension NodeCore {
             readiness: readiness.value,
             fencedMilliseconds: fence.closedDuration(at: now)?.milliseconds,
             snapshot: snapshot(), hasDisk: disk != nil, isInCluster: hub != nil,
-            missing: hub?.missingSeeds ?? [], receiptsPending: purges.receiptsPending,
+            unreachableSeeds: hub?.missingSeeds ?? [], receiptsPending: purges.receiptsPending,
             sites: settings.sites.names)
     }
 
@@ -47,7 +47,7 @@ extension NodeCore {
         guard let ring = hub?.ringUpdater.ring, !ring.members.isEmpty else {
             return RingDocument(
                 slots: RingSlot.count, shares: [.init(node: "\(purges.id)", first: 1, second: 0)],
-                strip: Array(repeating: 0, count: RingDocument.ownershipSampleCount))
+                ownershipSample: Array(repeating: 0, count: RingDocument.ownershipSampleCount))
         }
         let second = ring.shares(at: 1)
         let shares = ring.members.indices.map { index in
@@ -60,7 +60,7 @@ extension NodeCore {
                 number: UInt32(step * RingSlot.count / RingDocument.ownershipSampleCount))
             return ring.owners(of: slot).memberIndex(at: 0)
         }
-        return RingDocument(slots: RingSlot.count, shares: shares, strip: strip)
+        return RingDocument(slots: RingSlot.count, shares: shares, ownershipSample: strip)
     }
 }
 
@@ -123,7 +123,7 @@ extension HotEntriesDocument.Entry {
     fileprivate init(_ entry: MemoryEntry, accesses: UInt64) {
         let key = String(decoding: entry.key, as: UTF8.self)
         let head = RenderedHead(entry)
-        let type = String(decoding: head.slice(head.layout.contentType), as: UTF8.self)
+        let type = String(decoding: head.slice(head.layout.contentTypeExtent), as: UTF8.self)
         self.init(
             key: key, url: Self.url(key), contentType: type, bodyBytes: entry.metadata.size,
             accesses: accesses)
@@ -150,7 +150,7 @@ extension NodeCore {
         let parts = texts.split(separator: ",", omittingEmptySubsequences: false)
         let ids = parts.compactMap { NodeID(String($0)) }
         guard ids.count == parts.count else { return .memberUnknown }
-        do throws(FenceCoordinator.ForgetRefusal) {
+        do throws(FenceCoordinator.RemovalRefusal) {
             try purges.forget(ids)
             return nil
         } catch {
@@ -194,7 +194,7 @@ extension NodeCore {
             configuration: configurationDocument,
             logLevel: LogLevelDocument(logger.logLevel.rawValue), members: memberRows(),
             ring: ringDocument(),
-            origins: exchange.statuses(now: SystemClock.now()).map(OriginDocument.init),
+            origins: originCoordinator.statuses(now: SystemClock.now()).map(OriginDocument.init),
             purges: receipts, prefetches: prefetcher.documents(),
             metrics: String(
                 decoding: MetricsExposition.render(snapshotWithMembers(), as: .text), as: UTF8.self)

@@ -166,7 +166,7 @@ extension OriginSettings {
             queueMax: configuration.originQueueMax,
             circuit: CircuitLimits(
                 failures: configuration.originCircuitFailures,
-                pause: configuration.originCircuitTime),
+                openInterval: configuration.originCircuitTime),
             clientPercent: configuration.clientPercent, uploadPercent: NodeSettings.uploadPercent)
         dnsCache = DNSCache.Settings(
             lifetime: configuration.dnsTTL, failureLifetime: configuration.dnsFailureTTL,

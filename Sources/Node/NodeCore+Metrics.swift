@@ -21,7 +21,7 @@ extension NodeCore {
         counters.set(.fetchesInFlight, to: fetches.count)
         counters.set(.waiters, to: waiterCount)
         counters.set(.connectionsOpen, to: openConnections)
-        setGauges(of: exchange.statistics)
+        setGauges(of: originCoordinator.statistics)
         let log = purges.statistics
         counters.set(.invalidationsApplied, to: Int(log.applied))
         counters.set(.invalidationRecords, to: log.held)
@@ -34,7 +34,7 @@ extension NodeCore {
         if let view = hub?.view { setGauges(of: view) }
         let contexts = contexts
         return MetricsSnapshot(
-            loops: contexts.map(\.counters), node: counters, sites: siteLedger.snapshots(),
+            loops: contexts.map(\.counters), node: counters, sites: siteCounters.snapshots(),
             outcomes: contexts.map(\.outcomes), members: members)
     }
 
@@ -110,7 +110,7 @@ extension NodeCore {
         counters.set(.diskSegmentsFree, to: segments.free)
         counters.set(.diskSegmentsOpen, to: segments.open)
         counters.set(.diskSegmentsClosed, to: segments.closed)
-        counters.set(.diskIndexBytes, to: disk.view?.shards.residentBytes ?? 0)
+        counters.set(.diskIndexBytes, to: disk.view?.shards.allocatedBytes ?? 0)
         counters.set(.diskQueuedBytes, to: disk.pendingBytes)
         for (metric, figure) in Self.diskFigures {
             counters.set(metric, to: disk.counters[figure])

@@ -51,11 +51,11 @@ extension NodeCore {
     func invalidate(_ key: [UInt8]) {
         let name = Array(URLName.name(ofKey: key))
         let host = Self.host(of: name)
-        let verdict = invalidationPace.withLock { $0.admit(host, now: SystemClock.now()) }
+        let verdict = invalidationThrottle.withLock { $0.admit(host, now: SystemClock.now()) }
         if verdict == .individual {
             let issuance = issue(Purge(.hard, [.url(name)]))
             if let issuance, issuance != .busy { return }
-            invalidationPace.withLock { $0.requireHostPurge(host) }
+            invalidationThrottle.withLock { $0.requireHostPurge(host) }
             logUnpropagatedPurge()
         }
         _ = purges.invalidateLocally(Purge(.hard, [.url(name)]))
@@ -64,7 +64,7 @@ extension NodeCore {
     /// Returns true if a resource of the host of `key` was changed and the other nodes may not know
     /// it.
     func mayBeStaleElsewhere(_ key: [UInt8]) -> Bool {
-        invalidationPace.withLock { pace in
+        invalidationThrottle.withLock { pace in
             pace.hasCoalescedHosts
                 && pace.isHostPurgePending(Self.host(of: Array(URLName.name(ofKey: key))))
         }
@@ -78,13 +78,13 @@ extension NodeCore {
     /// Purges the hosts with too many single changes whose purge is due at `now`; with
     /// `.distantFuture`, all of them.
     func purgeMergedHosts(dueAt now: Instant = SystemClock.now()) {
-        let due = invalidationPace.withLock { pace in
+        let due = invalidationThrottle.withLock { pace in
             pace.hasCoalescedHosts ? pace.takeDueHosts(now: now) : []
         }
         for host in due {
             let issuance = issue(Purge(.soft, [.prefix(host: host, path: [])]))
             // A busy log is tried again; only a node that stops cannot do so.
-            if issuance == .busy { invalidationPace.withLock { $0.requireHostPurge(host) } }
+            if issuance == .busy { invalidationThrottle.withLock { $0.requireHostPurge(host) } }
             if issuance == nil || (issuance == .busy && now == .distantFuture) {
                 logUnpropagatedPurge()
             }
@@ -150,7 +150,8 @@ extension PeerHub {
         let owners = ringUpdater.ring.owners(of: digest).prefix(replicas).filter { $0 != ownID }
         guard !owners.isEmpty else { return }
         offeredKeys.record(digest, fetched.key)
-        let offer = PeerOffer(digest: digest, size: fetched.metadata.size, touches: 1, isNew: true)
+        let offer = PeerOffer(
+            digest: digest, size: fetched.metadata.size, touches: 1, isJustFetched: true)
         loop.execute { [self] in handoffSender.entryFetched(offer, for: owners) }
     }
 

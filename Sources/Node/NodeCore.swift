@@ -36,11 +36,11 @@ final class NodeCore: Sendable {
     /// The counters of the node that belong to no event loop.
     let counters = NodeCounters()
     /// The counters per site.
-    let siteLedger = SiteCounterTable()
+    let siteCounters = SiteCounterTable()
     /// The shares of memory per site.
     let siteShares = SiteMemoryShares()
     /// The coordinator that invalidates entries which were tagged by former rules.
-    let originals: TaggingRulesCoordinator
+    let taggingRules: TaggingRulesCoordinator
     /// The reader of the invalidation journal, which holds its contents from the start of the disk
     /// tier on until the log takes them.
     let journalReader: JournalReader
@@ -53,7 +53,7 @@ final class NodeCore: Sendable {
     let origins: OriginClientOptions
     /// The coordinator of connections to origins and of their circuit breakers, shared by all
     /// loops.
-    let exchange: OriginCoordinator
+    let originCoordinator: OriginCoordinator
     let logger: Logger
     /// Whether the node can be sent requests.
     let readiness = ReadinessState()
@@ -63,7 +63,7 @@ final class NodeCore: Sendable {
     private let hubState = Mutex<PeerHub?>(nil)
     private let purgesState = Mutex<PurgeCoordinator?>(nil)
     /// The throttle of invalidations that client requests cause (RFC 9111 §4.4).
-    let invalidationPace = Mutex(InvalidationThrottle())
+    let invalidationThrottle = Mutex(InvalidationThrottle())
     /// The rate limit of log lines about the fence.
     let fenceReport = Mutex(FenceLogLimiter())
     /// A lock held while an index of variants is looked up and created.
@@ -114,15 +114,15 @@ final class NodeCore: Sendable {
         self.clock = clock
         self.origins = origins
         self.logger = logger
-        originals = TaggingRulesCoordinator(settings.sites, disk: disk, logger: logger)
-        exchange = OriginCoordinator(origins.settings) { $0.log(to: logger) }
+        taggingRules = TaggingRulesCoordinator(settings.sites, disk: disk, logger: logger)
+        originCoordinator = OriginCoordinator(origins.settings) { $0.log(to: logger) }
         pressure = MemoryPressureMonitor(store: store, counters: counters, logger: logger)
         fetches = FetchTable(settings, marks: store.marks)
         unreadAllowance = Mutex(UnreadByteQuota(bytesMax: settings.clientUnreadBytesMax))
         accessLogFormat = accessLog
         self.accessLog = AccessLog(counters: counters)
         ticketKeys.installKeys(in: settings, now: SystemClock.now())
-        siteLedger.adopt(settings.sites.names)
+        siteCounters.adopt(settings.sites.names)
         siteShares.adopt(settings)
         disk?.setShareLimits(DiskShareLimits(settings))
     }
@@ -136,12 +136,12 @@ final class NodeCore: Sendable {
     func reconfigure(_ new: LoopSettings) async {
         ticketKeys.installKeys(in: new.node, now: SystemClock.now())
         settingsBox.withLock { $0 = new.node }
-        siteLedger.adopt(new.node.sites.names)
+        siteCounters.adopt(new.node.sites.names)
         siteShares.adopt(new.node)
         disk?.setShareLimits(DiskShareLimits(new.node))
         fetches.adopt(new.node)
         unreadAllowance.withLock { $0.bytesMax = new.node.clientUnreadBytesMax }
-        if let origins = new.origins { exchange.reconfigure(origins.settings) }
+        if let origins = new.origins { originCoordinator.reconfigure(origins.settings) }
         for context in contexts {
             context.loop.execute { context.reconfigure(new) }
         }
@@ -224,7 +224,7 @@ final class NodeCore: Sendable {
     func makeOriginClient(on loop: any EventLoop) -> OriginClient {
         OriginClient(
             loop: loop, resolver: origins.resolver, addressGuard: origins.addressGuard,
-            patterns: origins.patterns, exchange: exchange, settings: origins.settings,
+            patterns: origins.patterns, coordinator: originCoordinator, settings: origins.settings,
             now: SystemClock.now)
     }
 

@@ -116,7 +116,7 @@ extension NodeService {
     /// Closes the remaining client connections: once this node leaves the voter set, none may begin
     /// a request.
     private func abortConnections(_ node: NodeCore, _ threads: ThreadPools) async {
-        isAborted.store(true, ordering: .relaxed)
+        hasAborted.store(true, ordering: .relaxed)
         logger.warning(
             "connections broken off",
             metadata: [
@@ -209,7 +209,7 @@ extension NodeService {
 
     /// Logs an error and records that the shutdown was not clean.
     private func recordAbort(_ message: Logger.Message, _ metadata: Logger.Metadata) {
-        isAborted.store(true, ordering: .relaxed)
+        hasAborted.store(true, ordering: .relaxed)
         logger.error(message, metadata: metadata)
     }
 }
@@ -256,9 +256,9 @@ extension NodeService {
     ) async {
         let budget = DescriptorBudget(
             next, descriptors: started.descriptors, loops: started.loops)
-        let hasOtherRules = await node.originals.beginChange(next.sites)
+        let hasOtherRules = await node.taggingRules.beginChange(next.sites)
         await node.reconfigure(LoopSettings(next, budget, change))
-        if hasOtherRules { node.originals.finishChange(next.sites) }
+        if hasOtherRules { node.taggingRules.finishChange(next.sites) }
         node.store.applyLimits(
             limitBytes: next.memoryBytesMax, entriesMax: next.memoryEntriesMax ?? 0)
         node.pressure.setEnabled(next.respondsToMemoryPressure)

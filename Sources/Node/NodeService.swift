@@ -25,7 +25,7 @@ final class NodeService: Service {
     private let reloadRequests:
         (stream: AsyncStream<Void>, continuation: AsyncStream<Void>.Continuation)
     /// True once an operation had to be aborted during the stop.
-    let isAborted = Atomic<Bool>(false)
+    let hasAborted = Atomic<Bool>(false)
     /// The operators' orders to drain.
     let drainOrders = Mutex(DrainControl())
     /// True once the ports are open.
@@ -71,7 +71,7 @@ final class NodeService: Service {
     /// The way in which the service has ended.
     var ending: RunResult {
         if isDuplicate.load(ordering: .relaxed) { return .failed }
-        return isAborted.load(ordering: .relaxed) ? .aborted : .drained
+        return hasAborted.load(ordering: .relaxed) ? .aborted : .drained
     }
 
     /// Stops the service at once, because another process runs as this node.
@@ -160,7 +160,7 @@ final class NodeService: Service {
         }
         guard hasDisk, stops.count == 0 else { return }
         let id = startPurgeCoordinator(of: node, on: threads.timerGroup.any())
-        await node.originals.start(node.purges)
+        await node.taggingRules.start(node.purges)
         do {
             try await node.open(on: threads.loops)
             let timeKeeper = threads.timerGroup.any()

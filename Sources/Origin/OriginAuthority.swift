@@ -24,12 +24,12 @@ package struct OriginAuthority: Hashable, Sendable {
 
     /// Creates an authority from its parts; `host` must be canonical.
     package init(
-        host: String, port: UInt16, isNamedByOperator: Bool = false, isSecure: Bool = false,
+        host: String, port: UInt16, isOperatorConfigured: Bool = false, isSecure: Bool = false,
         trustStore: OriginTrustStore? = nil
     ) {
         self.host = host
         self.port = port
-        self.isOperatorConfigured = isNamedByOperator
+        self.isOperatorConfigured = isOperatorConfigured
         self.isSecure = isSecure
         self.trustStore = trustStore
     }

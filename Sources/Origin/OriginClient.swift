@@ -53,7 +53,7 @@ package final class OriginClient {
     ///   - now: reads the boot clock.
     package init(
         loop: any EventLoop, resolver: any NameResolver, addressGuard: AddressGuard,
-        patterns: [OriginPattern], exchange: OriginCoordinator? = nil,
+        patterns: [OriginPattern], coordinator: OriginCoordinator? = nil,
         settings: OriginSettings = OriginSettings(), now: @escaping @Sendable () -> Instant
     ) {
         self.loop = loop
@@ -62,7 +62,7 @@ package final class OriginClient {
         self.patterns = patterns
         self.settings = settings
         self.now = now
-        self.coordinator = exchange ?? OriginCoordinator(settings)
+        self.coordinator = coordinator ?? OriginCoordinator(settings)
         pool = OriginConnectionPool(settings: settings)
         sharedConnections = SharedConnections(waitingMax: settings.sharedWaitingMax)
         loopNumber = self.coordinator.register(self, on: loop)

@@ -56,7 +56,7 @@ package struct OriginSettings: Hashable, Sendable {
     /// Node-wide limits of admission control for origins.
     package var admission = OriginAdmission.Settings(
         connectionsMax: 256, queueMax: 512,
-        circuit: CircuitLimits(failures: 20, pause: .seconds(5)))
+        circuit: CircuitLimits(failures: 20, openInterval: .seconds(5)))
     /// Node-wide limits of the cache of name resolutions.
     package var dnsCache = DNSCache.Settings(
         lifetime: .seconds(30), failureLifetime: .seconds(2), namesMax: 10_000)

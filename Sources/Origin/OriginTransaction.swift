@@ -227,7 +227,7 @@ extension OriginTransaction {
 
 extension OriginTransaction {
     var id: OriginAdmission.TransactionID {
-        OriginAdmission.TransactionID(loop: client.loopNumber, fetch: number)
+        OriginAdmission.TransactionID(loop: client.loopNumber, transaction: number)
     }
 
     func perform(_ effect: TransactionEffect) {

@@ -34,7 +34,7 @@ final class BenchDiskLog {
         log = try DiskLog.open(
             directory,
             .init(plan: plan, ageLimit: ageLimit, keys: (3, 4), random: dice),
-            directory.identity, figures: figures, formerWall: 0, now: Self.now()
+            directory.identity, counters: figures, formerWall: 0, now: Self.now()
         ) { notes.append($0.message) }
         openNotes = notes.joined(separator: "\n")
     }

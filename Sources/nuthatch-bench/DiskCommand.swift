@@ -63,7 +63,7 @@ struct DiskCommand: ParsableCommand {
         let found = again.log.view.shards.count
         print("restart, \(found) of \(entries) entries:")
         print("  open \(ms(opened - start)), first hit \(ms(first - start)) (found: \(isThere))")
-        let index = Double(again.log.view.shards.residentBytes) / Double(found)
+        let index = Double(again.log.view.shards.allocatedBytes) / Double(found)
         let entry = Double(try ProcessStatistics().residentBytes - before) / Double(found)
         print("  index \(rounded(index)) bytes an entry; resident memory \(rounded(entry))")
         print("  " + again.openNotes)

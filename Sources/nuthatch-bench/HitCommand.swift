@@ -59,7 +59,7 @@ struct HitCommand: ParsableCommand {
     private func signedTarget(_ url: [UInt8], _ signer: URLSigner) -> [UInt8] {
         var text = url
         let expiry = WallTime(seconds: 4_102_444_800)
-        _ = SignatureBase.makeBase(&text, expiry: expiry)
+        _ = SignatureBase.makeSignedText(&text, expiry: expiry)
         var target = Array("/v1/image?url=".utf8) + url
         SignatureBase.append(signer.sign(text.span), expiry: expiry, to: &target)
         return target
@@ -86,7 +86,7 @@ struct HitCommand: ParsableCommand {
         for _ in 0..<rounds {
             text.removeAll(keepingCapacity: true)
             text.append(contentsOf: url)
-            let key = SignatureBase.makeBase(&text, expiry: signed.expiry)
+            let key = SignatureBase.makeSignedText(&text, expiry: signed.expiry)
             if signer.accepts(signed.signature, of: text.span) { sum &+= key.count }
         }
         return sum

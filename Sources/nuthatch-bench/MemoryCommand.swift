@@ -102,7 +102,7 @@ extension MemoryEntry {
         return MemoryEntry(
             key: key, hash: hash, name: name,
             metadata: EntryMetadata(
-                size: size, bornAt: now, freshUntil: .distantFuture, flags: [],
+                size: size, generatedAt: now, freshUntil: .distantFuture, flags: [],
                 lastModified: nil, date: WallTime(seconds: 0), entityTag: .empty),
             head: head,
             layout: HeadLayout(

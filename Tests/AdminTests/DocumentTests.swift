@@ -45,8 +45,9 @@ struct DocumentTests {
     func members() {
         let row = MemberDocument(
             node: Self.id, process: Self.id, address: "10.0.0.1:8082", state: "alive",
-            isCounted: true, contactMilliseconds: 0, weight: 1000, countedWeight: 400,
-            isCaughtUp: true, isDraining: false, isSelf: true, isConnected: true, ringShare: 0.05,
+            isVoter: true, millisecondsSinceContact: 0, weight: 1000, effectiveWeight: 400,
+            isCaughtUp: true, isDraining: false, isSelf: true, isConnected: true,
+            primaryShare: 0.05,
             lagRecords: 7)
         let document = MemberDocument.json([row])
         #expect(
@@ -70,7 +71,7 @@ struct DocumentTests {
             let document = StatusDocument(
                 node: Self.id, process: Self.id, version: "1.0.0", uptimeMilliseconds: 5,
                 role: .purge, readiness: .ready, fencedMilliseconds: isWhole ? nil : 7,
-                snapshot: snapshot, hasDisk: isWhole, isInCluster: isWhole, missing: [],
+                snapshot: snapshot, hasDisk: isWhole, isInCluster: isWhole, unreachableSeeds: [],
                 receiptsPending: 2, sites: ["a.example"])
             #expect(ShapeCheck.faults(document.json, .getStatus) == [])
             #expect(document.json["fenced"] == .bool(!isWhole))
@@ -128,7 +129,7 @@ struct DocumentTests {
         #expect(ShapeCheck.faults(configuration.json, .getConfiguration) == [])
         let ring = RingDocument(
             slots: 262_144, shares: [.init(node: Self.id, first: 1, second: 0)],
-            strip: Array(repeating: 0, count: RingDocument.ownershipSampleCount))
+            ownershipSample: Array(repeating: 0, count: RingDocument.ownershipSampleCount))
         #expect(ShapeCheck.faults(ring.json, .getRing) == [])
         #expect(ShapeCheck.faults(LogLevelDocument("debug").json, .setLogLevel) == [])
         #expect(ShapeCheck.faults(OperationStatusDocument.json("draining"), .drain, 202) == [])
@@ -145,7 +146,8 @@ struct DocumentTests {
             status: StatusDocument(
                 node: Self.id, process: Self.id, version: "1.0.0", uptimeMilliseconds: 5,
                 role: .admin, readiness: .ready, fencedMilliseconds: nil, snapshot: snapshot,
-                hasDisk: true, isInCluster: true, missing: [], receiptsPending: 2, sites: []),
+                hasDisk: true, isInCluster: true, unreachableSeeds: [], receiptsPending: 2,
+                sites: []),
             statistics: StatisticsDocument(
                 uptimeMilliseconds: 5, snapshot: snapshot, readiness: .ready,
                 fencedMilliseconds: nil, hasDisk: true, isInCluster: false, receiptsPending: 0,
@@ -154,7 +156,7 @@ struct DocumentTests {
             logLevel: LogLevelDocument("info"), members: [],
             ring: RingDocument(
                 slots: 262_144, shares: [],
-                strip: Array(repeating: 0, count: RingDocument.ownershipSampleCount)),
+                ownershipSample: Array(repeating: 0, count: RingDocument.ownershipSampleCount)),
             origins: [], purges: [], prefetches: [], metrics: "a 1\n"
         ).json
         #expect(ShapeCheck.faults(document, .getSupportSnapshot) == [])

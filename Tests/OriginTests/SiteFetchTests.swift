@@ -273,7 +273,7 @@ struct SiteFetchTests {
     @Test("An origin of a site that fails is left alone, and that can be asked without a fetch")
     func circuit() async throws {
         let change: @Sendable (inout OriginSettings) -> Void = {
-            $0.admission.circuit = CircuitLimits(failures: 1, pause: .seconds(600))
+            $0.admission.circuit = CircuitLimits(failures: 1, openInterval: .seconds(600))
         }
         try await Rig.run(settings: change) { rig in
             let origin = try await rig.origin([.awaitRequestHead, .close])

@@ -18,7 +18,7 @@ struct FencedFactsTests {
         staleIfError: UInt32 = 0
     ) -> EntryMetadata {
         EntryMetadata(
-            size: 1, bornAt: Self.at(0), validatedAt: validatedAt, freshUntil: freshUntil,
+            size: 1, generatedAt: Self.at(0), validatedAt: validatedAt, freshUntil: freshUntil,
             flags: flags, staleWhileRevalidateSeconds: 500, staleIfErrorSeconds: staleIfError,
             lastModified: nil, date: WallTime(seconds: 0), entityTag: .empty)
     }

@@ -15,7 +15,7 @@ struct ReuseForecastTests {
 
     private func facts(flags: EntryFlags = [], freshUntil: Int64 = 200) -> EntryMetadata {
         EntryMetadata(
-            size: 1, bornAt: Self.at(10), validatedAt: Self.at(10),
+            size: 1, generatedAt: Self.at(10), validatedAt: Self.at(10),
             freshUntil: Self.at(freshUntil), flags: flags, staleWhileRevalidateSeconds: 30,
             staleIfErrorSeconds: 0, lastModified: nil, date: WallTime(seconds: 0),
             entityTag: .empty)

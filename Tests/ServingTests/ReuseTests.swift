@@ -27,7 +27,7 @@ private struct Stored {
     ) {
         let bornAt = Instant(nanoseconds: 5_000_000_000_000)
         facts = EntryMetadata(
-            size: 1, bornAt: bornAt, freshUntil: bornAt + .seconds(1000), flags: flags,
+            size: 1, generatedAt: bornAt, freshUntil: bornAt + .seconds(1000), flags: flags,
             staleWhileRevalidateSeconds: whileRevalidate, staleIfErrorSeconds: ifError,
             lastModified: nil, date: WallTime(seconds: 0), entityTag: .empty)
         if let staleSeconds { now = facts.freshUntil + .seconds(staleSeconds) }

@@ -52,7 +52,7 @@ struct Entries {
         let chunks = body.finish() ?? []
         reservation.transfer(capacity + overhead)
         let facts = EntryMetadata(
-            size: UInt64(bytes), bornAt: .zero, freshUntil: .distantFuture, flags: flags,
+            size: UInt64(bytes), generatedAt: .zero, freshUntil: .distantFuture, flags: flags,
             lastModified: nil, date: WallTime(seconds: 0), entityTag: .empty)
         return MemoryEntry(
             key: key, hash: hash, name: name, metadata: facts,

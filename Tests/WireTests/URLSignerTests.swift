@@ -16,7 +16,7 @@ struct URLSignerTests {
 
     private func text(_ target: [UInt8], _ expiry: WallTime?) -> [UInt8] {
         var text = target
-        _ = SignatureBase.makeBase(&text, expiry: expiry)
+        _ = SignatureBase.makeSignedText(&text, expiry: expiry)
         return text
     }
 

@@ -48,24 +48,25 @@ package struct MemberDocument: Hashable, Sendable {
     ///   - ringShare: the share of keys as primary owner, from 0 to 1.
     ///   - lagRecords: the number of unconfirmed invalidations.
     package init(
-        node: String, process: String, address: String, state: String, isCounted: Bool,
-        contactMilliseconds: Int64?, weight: Int, countedWeight: Int? = nil, isCaughtUp: Bool,
-        isDraining: Bool, isSelf: Bool, isConnected: Bool, ringShare: Double,
+        node: String, process: String, address: String, state: String, isVoter: Bool,
+        millisecondsSinceContact: Int64?, weight: Int, effectiveWeight: Int? = nil,
+        isCaughtUp: Bool,
+        isDraining: Bool, isSelf: Bool, isConnected: Bool, primaryShare: Double,
         lagRecords: UInt64? = nil
     ) {
         self.node = node
         self.process = process
         self.address = address
         self.state = state
-        self.isVoter = isCounted
-        self.millisecondsSinceContact = contactMilliseconds
+        self.isVoter = isVoter
+        self.millisecondsSinceContact = millisecondsSinceContact
         self.weight = weight
-        self.effectiveWeight = countedWeight ?? weight
+        self.effectiveWeight = effectiveWeight ?? weight
         self.isCaughtUp = isCaughtUp
         self.isDraining = isDraining
         self.isSelf = isSelf
         self.isConnected = isConnected
-        self.primaryShare = ringShare
+        self.primaryShare = primaryShare
         self.lagRecords = lagRecords
     }
 

@@ -29,9 +29,9 @@ package struct PrefetchDocument: Hashable, Sendable, Codable {
         package var reason: String
 
         /// Creates a failure; `why` is its ``reason``.
-        package init(url: String, why: String) {
+        package init(url: String, reason: String) {
             self.url = url
-            self.reason = why
+            self.reason = reason
         }
 
         private enum CodingKeys: String, CodingKey {

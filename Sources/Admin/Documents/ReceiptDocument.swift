@@ -76,20 +76,20 @@ package struct ReceiptDocument: Hashable, Sendable {
     ///   - members: the members that can serve.
     ///   - areMembersKnown: true if no other node can serve.
     package init(
-        _ name: ReceiptID, id: [UInt8], isSoft: Bool, targets: [PurgeTarget], issuedBy: String?,
-        seenBy: String, heldMilliseconds: Int64, majorityMilliseconds: Int64?,
-        boundedInMilliseconds: Int64?,
+        _ name: ReceiptID, id: [UInt8], isSoft: Bool, targets: [PurgeTarget], issuer: String?,
+        observer: String, ageMilliseconds: Int64, majorityMilliseconds: Int64?,
+        millisecondsUntilBounded: Int64?,
         members: [Member], areMembersKnown: Bool = true
     ) {
         self.name = name
         self.id = id
         self.isSoft = isSoft
         self.targets = targets
-        self.issuer = issuedBy
-        self.observer = seenBy
-        self.ageMilliseconds = heldMilliseconds
+        self.issuer = issuer
+        self.observer = observer
+        self.ageMilliseconds = ageMilliseconds
         self.majorityMilliseconds = majorityMilliseconds
-        self.millisecondsUntilBounded = boundedInMilliseconds
+        self.millisecondsUntilBounded = millisecondsUntilBounded
         self.members = members
         self.areMembersKnown = areMembersKnown
     }

@@ -29,10 +29,10 @@ package struct RingDocument: Sendable {
     package static let ownershipSampleCount = 360
 
     /// Creates the document from its parts; `strip` is its ``ownershipSample``.
-    package init(slots: Int, shares: [Share], strip: [Int]) {
+    package init(slots: Int, shares: [Share], ownershipSample: [Int]) {
         self.slots = slots
         self.shares = shares
-        self.ownershipSample = strip
+        self.ownershipSample = ownershipSample
     }
 
     /// The document as JSON.

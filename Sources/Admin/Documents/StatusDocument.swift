@@ -98,7 +98,7 @@ package struct StatusDocument: Sendable {
         node: String, process: String, version: String, uptimeMilliseconds: Int64,
         role: AdminRole, readiness: Readiness, fencedMilliseconds: Int64?,
         snapshot: MetricsSnapshot,
-        hasDisk: Bool, isInCluster: Bool, missing: [String], receiptsPending: Int,
+        hasDisk: Bool, isInCluster: Bool, unreachableSeeds: [String], receiptsPending: Int,
         sites: [String]
     ) {
         self.node = node
@@ -111,7 +111,7 @@ package struct StatusDocument: Sendable {
         memory = Memory(snapshot)
         disk = hasDisk ? Disk(snapshot) : nil
         cluster = isInCluster ? Cluster(snapshot) : nil
-        self.unreachableSeeds = missing
+        self.unreachableSeeds = unreachableSeeds
         self.receiptsPending = receiptsPending
         self.snapshot = snapshot
         self.sites = sites

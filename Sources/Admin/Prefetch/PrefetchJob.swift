@@ -209,7 +209,7 @@ package struct PrefetchJob: Sendable {
 
     private mutating func appendFailure(_ url: String, _ why: String) {
         guard document.failures.count < PrefetchDocument.failuresMax else { return }
-        document.failures.append(PrefetchDocument.Failure(url: url, why: why))
+        document.failures.append(PrefetchDocument.Failure(url: url, reason: why))
     }
 
     private mutating func finishIfDone(at now: Instant) {

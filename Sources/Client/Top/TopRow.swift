@@ -121,7 +121,7 @@ extension TopState {
     /// Sorts rows; rows with equal values keep their order, and those without a value are last.
     private func sorted(_ rows: [TopRow]) -> [TopRow] {
         func figure(_ row: TopRow) -> Double? {
-            switch arguments {
+            switch order {
             case .asListed: -Double(row.index ?? 0)
             case .requests: row.rates?.requestsPerSecond
             case .hits: row.rates?.requests.hitRatio.map { -$0 }

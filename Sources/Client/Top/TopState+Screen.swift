@@ -134,7 +134,7 @@ extension TopState {
     /// The line of keys.
     private var keyLine: TextLine {
         let keys = [
-            ("q", "quit"), ("s", "sort: \(arguments.rawValue)"),
+            ("q", "quit"), ("s", "sort: \(order.rawValue)"),
             ("p", isPaused ? "go on" : "pause"),
             ("n", "next node"), ("?", showsHelp ? "close help" : "help"),
         ]

@@ -18,7 +18,7 @@ package struct TopState: Sendable {
     /// The nodes as given, followed by members that were discovered.
     package private(set) var nodes: [TopNode]
     /// The order in which nodes are listed.
-    package private(set) var arguments = Order.asListed
+    package private(set) var order = Order.asListed
     /// True while the screen is not updated.
     package private(set) var isPaused = false
     /// True while the help is shown.
@@ -78,8 +78,8 @@ package struct TopState: Sendable {
         case .pause: isPaused.toggle()
         case .sort:
             let all = Order.allCases
-            let index = all.firstIndex(of: arguments) ?? 0
-            arguments = all[(index + 1) % all.count]
+            let index = all.firstIndex(of: order) ?? 0
+            order = all[(index + 1) % all.count]
         case .next: moveSelection(by: 1)
         case .previous: moveSelection(by: -1)
         }

@@ -118,13 +118,13 @@ package struct VoterSetView: Hashable, Sendable {
 
     /// Creates a view from its parts.
     package init(
-        standing: VoterConfiguration?, hasVoted: Bool = false, isCurrent: Bool,
-        isYoung: Bool = false, nominee: NodeID? = nil
+        configuration: VoterConfiguration?, hasVoted: Bool = false, isCurrent: Bool,
+        isRecentlyStarted: Bool = false, nominee: NodeID? = nil
     ) {
-        self.configuration = standing
+        self.configuration = configuration
         self.hasVoted = hasVoted
         self.isCurrent = isCurrent
-        self.isRecentlyStarted = isYoung
+        self.isRecentlyStarted = isRecentlyStarted
         self.nominee = nominee
     }
 }

@@ -37,7 +37,7 @@ extension FenceCoordinator {
     /// Returns the next change: an undecided one first, then leaving, removing, adding; each by id.
     private mutating func nextChange(_ now: Instant) -> VoterSetChange? {
         guard let set = consensus.configuration?.set else { return nil }
-        membersToForget.formIntersection(set.members)
+        membersToRemove.formIntersection(set.members)
         if let change = consensus.undecidedChange { return change }
         if isLeaving, set.members.count > 1 { return .remove([own]) }
         if let gone = set.members.first(where: { isRemovalDue($0, now) }) { return .remove([gone]) }
@@ -53,7 +53,7 @@ extension FenceCoordinator {
     private func isRemovalDue(_ member: NodeID, _ now: Instant) -> Bool {
         guard member != own else { return false }
         // A member that was ordered to stop while it was being added may have left before.
-        if leftMembers.contains(member) || membersToForget.contains(member) { return true }
+        if leftMembers.contains(member) || membersToRemove.contains(member) { return true }
         let isReplaced =
             !reachableMembers.contains(member)
             && ([own] + reachableMembers).contains(where: member.hasSameName)
@@ -89,7 +89,7 @@ extension FenceCoordinator {
     // MARK: Orders of the operator
 
     /// The reason why a member is not removed.
-    package enum ForgetRefusal: Error, Hashable, Sendable {
+    package enum RemovalRefusal: Error, Hashable, Sendable {
         /// This node follows no settled join, is no voter, or has found a conflict, which comes
         /// first.
         case noVoterSet
@@ -115,10 +115,10 @@ extension FenceCoordinator {
     /// the order is the operator's promise that these members do not run, and that nodes which this
     /// node does not reach get no such order.
     ///
-    /// - Throws: ``ForgetRefusal``; nothing was begun.
-    package mutating func forget(
+    /// - Throws: ``RemovalRefusal``; nothing was begun.
+    package mutating func removeVoters(
         _ members: [NodeID], now: Instant, using dice: inout SplitMix64
-    ) throws(ForgetRefusal) {
+    ) throws(RemovalRefusal) {
         let members = Set(members).sorted()
         guard let standing = consensus.configuration, consensus.conflict == nil, consensus.isVoter,
             consensus.hasJoined
@@ -134,7 +134,7 @@ extension FenceCoordinator {
         let isCurrent = fence.settings.duration != nil && window.isCurrent(at: now)
         if isCurrent, members.count > 1 {
             // One step at a time, each by a majority of all.
-            membersToForget.formUnion(members)
+            membersToRemove.formUnion(members)
             return advance(now, using: &dice)
         }
         if !isCurrent {
@@ -184,10 +184,10 @@ extension FenceCoordinator {
 
     /// Checks that a majority of the members that remain is in contact with this node.
     ///
-    /// - Throws: ``ForgetRefusal/tooFewResponding(count:needed:)``.
+    /// - Throws: ``RemovalRefusal/tooFewResponding(count:needed:)``.
     private func requireQuorum(
         excluding members: [NodeID], in set: VoterSet, _ now: Instant
-    ) throws(ForgetRefusal) {
+    ) throws(RemovalRefusal) {
         let stay = set.members.filter { !members.contains($0) }
         let count = stay.count { fence.isInContact(with: $0, at: now) }
         let needed = stay.count / 2 + 1

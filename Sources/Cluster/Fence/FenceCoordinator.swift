@@ -38,7 +38,7 @@ package struct FenceCoordinator: Sendable {
     /// The members that leave, or have left, on their own.
     private(set) var leftMembers: Set<NodeID> = []
     /// The members to remove by order of the operator, which do not run.
-    var membersToForget: Set<NodeID> = []
+    var membersToRemove: Set<NodeID> = []
     /// The change that this node plans to propose, and since when.
     var plannedChange: (change: VoterSetChange, since: Instant)?
     /// The requirement that the last rounds were scheduled for.
@@ -282,7 +282,7 @@ package struct FenceCoordinator: Sendable {
     ) {
         guard member != own, isKnown(member) else { return }
         lastHeardAt[member] = now
-        membersToForget.remove(member)
+        membersToRemove.remove(member)
         recentlyStartedUntil[member] =
             response.view.isRecentlyStarted ? fence.settings.duration.map { now + $0 } : nil
         guard consensus.recordView(response.view, synced: response.synced, of: member, now: now)

@@ -43,9 +43,9 @@ package struct FenceResponse: Hashable, Sendable {
     package var view: VoterSetView
 
     /// Creates a response from its parts.
-    package init(round: UInt64?, holds: [StreamPosition], view: VoterSetView) {
+    package init(round: UInt64?, synced: [StreamPosition], view: VoterSetView) {
         self.round = round
-        self.synced = holds
+        self.synced = synced
         self.view = view
     }
 }

@@ -28,12 +28,12 @@ package struct VoterSet: Hashable, Sendable {
 
     /// Creates a set from received parts; `nil` if no change can have made it.
     package init?(
-        opener: NodeID, recovery: UInt64 = 0, generation: UInt64, members: [NodeID]
+        founder: NodeID, recovery: UInt64 = 0, generation: UInt64, members: [NodeID]
     ) {
         let isAscending = zip(members, members.dropFirst()).allSatisfy { $0 < $1 }
         guard generation > 0, !members.isEmpty, isAscending else { return nil }
-        guard generation > 1 || members == [opener] else { return nil }
-        lineage = VoterSetLineage(founder: opener, recovery: recovery)
+        guard generation > 1 || members == [founder] else { return nil }
+        lineage = VoterSetLineage(founder: founder, recovery: recovery)
         self.generation = generation
         self.members = members
     }
@@ -179,7 +179,7 @@ extension VoterSet {
         let generation = bytes.little64(at: 2)
         guard generation <= generationMax, recovery ?? 0 <= generationMax, let members,
             let set = VoterSet(
-                opener: NodeID(bytes, at: 10), recovery: recovery ?? 0, generation: generation,
+                founder: NodeID(bytes, at: 10), recovery: recovery ?? 0, generation: generation,
                 members: members)
         else { throw .malformed(kind) }
         return set

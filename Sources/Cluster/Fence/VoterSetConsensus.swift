@@ -20,9 +20,11 @@ package struct VoterSetConsensus: Sendable {
         package var records: [ConsensusRecord]
 
         /// Creates a state from its parts.
-        package init(standing: VoterConfiguration?, joins: UInt64, records: [ConsensusRecord]) {
-            self.configuration = standing
-            self.joinCount = joins
+        package init(
+            configuration: VoterConfiguration?, joinCount: UInt64, records: [ConsensusRecord]
+        ) {
+            self.configuration = configuration
+            self.joinCount = joinCount
             self.records = records
         }
     }
@@ -111,7 +113,7 @@ package struct VoterSetConsensus: Sendable {
 
     /// The state that must survive a restart, as of now.
     package var persistentState: PersistentState {
-        PersistentState(standing: configuration, joins: joinCount, records: records)
+        PersistentState(configuration: configuration, joinCount: joinCount, records: records)
     }
 
     /// Returns true if the persistent state equals that of `other`.
@@ -294,6 +296,7 @@ package struct VoterSetConsensus: Sendable {
 
     /// Returns this node's view of the voter set, to be sent to others.
     package func view(isCurrent: Bool) -> VoterSetView {
-        VoterSetView(standing: configuration, hasVoted: acceptedVote != nil, isCurrent: isCurrent)
+        VoterSetView(
+            configuration: configuration, hasVoted: acceptedVote != nil, isCurrent: isCurrent)
     }
 }

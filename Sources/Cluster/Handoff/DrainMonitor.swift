@@ -21,10 +21,10 @@ package struct DrainMonitor: Sendable {
         package var hasMissedReceivers: Bool
 
         /// Creates a remainder from its parts.
-        package init(isNone: Bool, isOnRing: Bool, hasMissed: Bool) {
-            self.isEmpty = isNone
-            self.isInRing = isOnRing
-            self.hasMissedReceivers = hasMissed
+        package init(isEmpty: Bool, isInRing: Bool, hasMissedReceivers: Bool) {
+            self.isEmpty = isEmpty
+            self.isInRing = isInRing
+            self.hasMissedReceivers = hasMissedReceivers
         }
     }
 

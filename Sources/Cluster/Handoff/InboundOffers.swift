@@ -55,9 +55,9 @@ package struct InboundOffers: Sendable {
         package var outcome: OfferOutcome
 
         /// Creates a reply from its parts.
-        package init(connection: ConnectionID, verdict: OfferOutcome) {
+        package init(connection: ConnectionID, outcome: OfferOutcome) {
             self.connection = connection
-            self.outcome = verdict
+            self.outcome = outcome
         }
     }
 
@@ -205,6 +205,6 @@ package struct InboundOffers: Sendable {
         responses.append(
             Reply(
                 connection: offered.connection,
-                verdict: OfferOutcome(digest: offered.offer.digest, isKept: isKept)))
+                outcome: OfferOutcome(digest: offered.offer.digest, isStored: isKept)))
     }
 }

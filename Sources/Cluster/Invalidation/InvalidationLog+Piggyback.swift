@@ -47,7 +47,7 @@ extension InvalidationLog {
             }
             // A reader relies on a consensus record being synced at its writer, and no entry
             // depends on it.
-            if Invalidation.isConsensus(record.content) { continue }
+            if Invalidation.isConsensus(record.encodedContent) { continue }
             bytes += record.bytesCount + StructureReader.fieldHeaderBytes
             guard bytes <= PeerProtocol.invalidationBytesMax else { break }
             untold.records.append(record)

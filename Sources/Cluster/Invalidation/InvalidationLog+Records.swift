@@ -22,7 +22,7 @@ extension InvalidationLog {
     ) throws(InvalidationFault) -> IssueOutcome {
         let content = try invalidation.content()
         if let known = record(withClientID: invalidation.clientID) {
-            return record(known)?.content == content ? .duplicate(known) : .conflict(known)
+            return record(known)?.encodedContent == content ? .duplicate(known) : .conflict(known)
         }
         guard !isFull, let place = streams.index(of: process) else { return .busy }
         let name = RecordID(stream: process, number: streams[place].applied.last + 1)
@@ -69,7 +69,7 @@ extension InvalidationLog {
         if source != nil, let count = record.consensusRecord {
             output.events.append(.consensusRecordRead(count))
         }
-        if source == nil, Invalidation.isConsensus(record.content) {
+        if source == nil, Invalidation.isConsensus(record.encodedContent) {
             ownConsensusNumbers.append(record.id.number)
         }
         writes.add(.record(record, count: count), from: source)
@@ -159,7 +159,8 @@ extension LogWrite {
 extension InvalidationRecord {
     /// The consensus record in the content, or `nil` for another kind.
     var consensusRecord: ConsensusRecord? {
-        guard Invalidation.isConsensus(content), case .consensus(let record) = invalidation.action
+        guard Invalidation.isConsensus(encodedContent),
+            case .consensus(let record) = invalidation.action
         else {
             return nil
         }
@@ -206,7 +207,7 @@ struct ClientIDIndex: Sendable {
     func candidate(for id: [UInt8]) -> RecordID? { names[Self.hash(id)] }
 
     mutating func add(_ record: InvalidationRecord) {
-        let id = Invalidation.clientID(in: record.content.span)
+        let id = Invalidation.clientID(in: record.encodedContent.span)
         guard !id.isEmpty else { return }
         let hash = Self.hash(id)
         if names[hash] == nil { names[hash] = record.id }

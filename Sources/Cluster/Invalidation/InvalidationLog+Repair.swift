@@ -190,7 +190,7 @@ extension InvalidationLog {
     ///
     /// No other node may read it before it is synced; it is pushed then.
     private func isUnsyncedConsensusRecord(_ record: InvalidationRecord) -> Bool {
-        guard record.id.stream == process, Invalidation.isConsensus(record.content) else {
+        guard record.id.stream == process, Invalidation.isConsensus(record.encodedContent) else {
             return false
         }
         return streams.index(of: process).map { !streams[$0].synced.contains(record.id.number) }

@@ -136,7 +136,7 @@ package struct InvalidationLog: Sendable {
 
     /// Returns the record that is held with this client id, or `nil`.
     package func record(withClientID id: [UInt8]) -> RecordID? {
-        guard let name = clientIDs.candidate(for: id), let content = record(name)?.content,
+        guard let name = clientIDs.candidate(for: id), let content = record(name)?.encodedContent,
             Invalidation.clientID(in: content.span) == id
         else { return nil }
         return name

@@ -24,7 +24,7 @@ package struct InvalidationRecord: Hashable, Sendable {
     /// The identifier.
     package let id: RecordID
     /// The encoded ``Invalidation``.
-    package let content: [UInt8]
+    package let encodedContent: [UInt8]
     /// The XXH64 of the content, which distinguishes two contents of one number.
     package let hash: UInt64
 
@@ -33,12 +33,12 @@ package struct InvalidationRecord: Hashable, Sendable {
         precondition(name.number > 0, "a record without a number")
         precondition(content.count <= Int(UInt16.max), "a record of \(content.count) bytes")
         self.id = name
-        self.content = content
+        self.encodedContent = content
         hash = XXH64.hash(content.span, seed: 0)
     }
 
     /// The decoded content.
-    package var invalidation: Invalidation { Invalidation(content: content.span) }
+    package var invalidation: Invalidation { Invalidation(content: encodedContent.span) }
 }
 
 extension InvalidationRecord {
@@ -51,7 +51,7 @@ extension InvalidationRecord {
 
     /// The size of ``bytes``.
     package var bytesCount: Int {
-        Self.fixedBytes + StructureReader.fieldHeaderBytes + content.count
+        Self.fixedBytes + StructureReader.fieldHeaderBytes + encodedContent.count
     }
 
     /// The encoded record for peers and the disk: a structure as in <doc:PeerProtocol>.
@@ -64,7 +64,7 @@ extension InvalidationRecord {
         writer.put(id.stream)
         writer.put(hash)
         writer.endFixedPart()
-        writer.putField(Tag.content, content)
+        writer.putField(Tag.content, encodedContent)
         return writer.bytes
     }
 

@@ -52,13 +52,13 @@ struct RecordTable: Sendable {
         }
         let start = UInt32(pages[place].bytes.count)
         let slot = Slot(
-            number: number, content: start..<(start + UInt32(record.content.count)),
+            number: number, content: start..<(start + UInt32(record.encodedContent.count)),
             hash: record.hash, count: count, heldSince: now)
-        pages[place].bytes += record.content
+        pages[place].bytes += record.encodedContent
         let position = pages[place].slots.partitionPoint { $0.number < number }
         pages[place].slots.insert(slot, at: position)
         self.count += 1
-        bytesCount += record.content.count + Self.slotBytes
+        bytesCount += record.encodedContent.count + Self.slotBytes
     }
 
     /// Returns the slot of a record, or `nil` if it is not held.

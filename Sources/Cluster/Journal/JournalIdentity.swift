@@ -14,15 +14,15 @@ package struct JournalIdentity: Hashable, Sendable {
     package var beganInEpoch: UInt64
 
     /// Creates an identity from its parts.
-    package init(node: NodeID, begun: UInt64) {
+    package init(node: NodeID, beganInEpoch: UInt64) {
         self.node = node
-        self.beganInEpoch = begun
+        self.beganInEpoch = beganInEpoch
     }
 
     /// Returns the identity of a restored copy, which reports ``Loss/restoredCopy`` at its next
     /// start.
     package static func abandoned(_ node: NodeID) -> JournalIdentity {
-        JournalIdentity(node: node, begun: .max)
+        JournalIdentity(node: node, beganInEpoch: .max)
     }
 
     /// The encoded size in bytes.

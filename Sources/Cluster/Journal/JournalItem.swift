@@ -244,7 +244,8 @@ extension JournalItem {
         var structure = try StructureReader(content, fixedBytes: memoryBytes, in: .invalidations)
         let joins = content.little64(at: 2)
         guard joins <= VoterSet.generationMax else { throw .malformed(.invalidations) }
-        var memory = VoterSetConsensus.PersistentState(standing: nil, joins: joins, records: [])
+        var memory = VoterSetConsensus.PersistentState(
+            configuration: nil, joinCount: joins, records: [])
         while let field = try structure.next(content) {
             guard field.tag == Tag.standing else { continue }
             memory.configuration = try .read(content.extracting(field.range), in: .invalidations)

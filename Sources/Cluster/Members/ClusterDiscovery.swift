@@ -89,7 +89,7 @@ package struct ClusterDiscovery: Sendable {
     }
 
     /// Returns the rule under which the node may form a cluster, given its view of the `others`.
-    package func rule(_ others: DiscoveryView) -> ClusterFormation.Rule {
+    package func formationRule(_ others: DiscoveryView) -> ClusterFormation.Rule {
         guard settings.hasSeeds else { return .unanimous }
         if let expects = settings.expectedNodeCount { return .majority(of: expects) }
         guard let seeds, !others.hasDuplicate else { return .never }
@@ -188,13 +188,13 @@ package struct DiscoveryView: Hashable, Sendable {
     ///   - isContested: True if another process with this node's id is connected.
     ///   - hasTable: True if a member has sent its table of all members.
     package init(
-        own: NodeID, address: PeerAddress, members: [Peer], isContested: Bool, hasTable: Bool
+        own: NodeID, address: PeerAddress, members: [Peer], hasDuplicate: Bool, hasMemberTable: Bool
     ) {
         self.own = own
         self.address = address
         self.members = members
-        self.hasDuplicate = isContested
-        self.hasMemberTable = hasTable
+        self.hasDuplicate = hasDuplicate
+        self.hasMemberTable = hasMemberTable
     }
 }
 
@@ -208,6 +208,6 @@ extension Membership {
                     id: record.member.id, address: record.member.address,
                     isConnected: connection(to: record.member.id) != nil,
                     isLive: record.state.isLive)
-            }, isContested: hasDuplicate, hasTable: hasMemberTable)
+            }, hasDuplicate: hasDuplicate, hasMemberTable: hasMemberTable)
     }
 }

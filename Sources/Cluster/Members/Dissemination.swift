@@ -12,7 +12,7 @@ import Ground
 /// break, each waits for a random time and cancels its push if it receives another's before.
 struct Dissemination: Sendable {
     /// How often the record of each of these members was piggybacked.
-    private var repeated = SortedTable<NodeID, Int>()
+    private var repeatCounts = SortedTable<NodeID, Int>()
     /// When the record of each of these members is to be pushed.
     private(set) var pushes = SortedTable<NodeID, Instant>()
 
@@ -21,12 +21,12 @@ struct Dissemination: Sendable {
 
     /// Piggybacks the present record of `id` from now on, counted from zero.
     mutating func restart(_ id: NodeID) {
-        repeated[id] = 0
+        repeatCounts[id] = 0
     }
 
     /// Stops spreading the record of `id`.
     mutating func remove(_ id: NodeID) {
-        repeated[id] = nil
+        repeatCounts[id] = nil
         pushes[id] = nil
     }
 
@@ -52,14 +52,14 @@ struct Dissemination: Sendable {
     ///
     /// Each record is piggybacked `timesMax` times.
     mutating func takePiggyback(_ count: Int, timesMax: Int) -> [NodeID] {
-        guard !repeated.isEmpty else { return [] }
-        let order = repeated.keys.indices.sorted { left, right in
-            (repeated.values[left], left) < (repeated.values[right], right)
+        guard !repeatCounts.isEmpty else { return [] }
+        let order = repeatCounts.keys.indices.sorted { left, right in
+            (repeatCounts.values[left], left) < (repeatCounts.values[right], right)
         }
-        let chosen = order.prefix(count).map { repeated.keys[$0] }
+        let chosen = order.prefix(count).map { repeatCounts.keys[$0] }
         for id in chosen {
-            let times = (repeated[id] ?? 0) + 1
-            repeated[id] = times < timesMax ? times : nil
+            let times = (repeatCounts[id] ?? 0) + 1
+            repeatCounts[id] = times < timesMax ? times : nil
         }
         return chosen
     }

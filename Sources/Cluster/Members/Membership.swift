@@ -170,7 +170,7 @@ package struct Membership: Sendable {
             send(.nack(sequence: relay.requestSequence), on: relay.requester, &turn)
         }
         for (id, reason) in mesh.overdue(at: turn.now, settings) { close(id, reason, &turn) }
-        while nextTableRequestAt <= turn.now, let id = mesh.scheduleTableRequest(at: turn.now) {
+        while nextTableRequestAt <= turn.now, let id = mesh.dueTableRequest(at: turn.now) {
             requestTable(id, &turn)
         }
         exchangeTables(&turn)

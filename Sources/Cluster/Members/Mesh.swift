@@ -211,7 +211,7 @@ struct Mesh: Sendable {
     }
 
     /// Returns the connection whose table request is due first, if any is due.
-    func scheduleTableRequest(at now: Instant) -> ConnectionID? {
+    func dueTableRequest(at now: Instant) -> ConnectionID? {
         var first: (id: ConnectionID, at: Instant)?
         for (id, connection) in zip(connections.keys, connections.values) {
             guard let at = connection.tableRequestAt, at <= now else { continue }

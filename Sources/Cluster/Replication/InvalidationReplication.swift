@@ -168,7 +168,7 @@ package struct InvalidationReplication: Sendable {
             // First the voter set: a member that confirms after it voted on a later set reports
             // that set.
             notifyFence(
-                .responseReceived(FenceResponse(round: nil, holds: positions, view: view), node),
+                .responseReceived(FenceResponse(round: nil, synced: positions, view: view), node),
                 now, &dice)
             updateLogVoters(now, &effects)
             log.confirmationReceived(
@@ -186,7 +186,7 @@ package struct InvalidationReplication: Sendable {
             if ReplicationDigest.of(catchUp, view.configuration) == theirs {
                 return .roundUnchanged(round: round, digest: theirs, view: view)
             }
-            let response = FenceResponse(round: round, holds: catchUp.positions, view: view)
+            let response = FenceResponse(round: round, synced: catchUp.positions, view: view)
             return .roundResponse(response, retired: catchUp.retired)
         case .roundResponse(let response, let retired):
             let catchUp = CatchUpTarget(positions: response.synced, retired: retired)
@@ -196,7 +196,7 @@ package struct InvalidationReplication: Sendable {
             guard theirs == digest else { break }
             view.configuration = voterConfiguration
             let catchUp = log.catchUp
-            let response = FenceResponse(round: round, holds: catchUp.positions, view: view)
+            let response = FenceResponse(round: round, synced: catchUp.positions, view: view)
             roundResponseReceived(response, catchUp, node, now, &dice, &effects)
         }
         return nil
@@ -232,12 +232,12 @@ package struct InvalidationReplication: Sendable {
 
     /// Begins to remove members by order of the operator.
     ///
-    /// - Throws: ``FenceCoordinator/ForgetRefusal``; nothing was begun.
+    /// - Throws: ``FenceCoordinator/RemovalRefusal``; nothing was begun.
     package mutating func forget(
         _ members: [NodeID], now: Instant, using dice: inout SplitMix64,
         effects: inout [InvalidationEffect]
-    ) throws(FenceCoordinator.ForgetRefusal) {
-        try fenceCoordinator.forget(members, now: now, using: &dice)
+    ) throws(FenceCoordinator.RemovalRefusal) {
+        try fenceCoordinator.removeVoters(members, now: now, using: &dice)
         runToCompletion(now, &dice, &effects)
     }
 

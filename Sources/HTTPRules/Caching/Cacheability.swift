@@ -90,7 +90,7 @@ package struct Cacheability: Hashable, Sendable {
     /// - Returns: metadata of a body of `size` bytes, with the times and flags of this evaluation.
     package func metadata(size: UInt64, entityTag: Extent) -> EntryMetadata {
         EntryMetadata(
-            size: size, bornAt: freshness.generatedAt, validatedAt: freshness.requestedAt,
+            size: size, generatedAt: freshness.generatedAt, validatedAt: freshness.requestedAt,
             freshUntil: freshness.freshUntil, flags: flags,
             staleWhileRevalidateSeconds: staleWhileRevalidateSeconds,
             staleIfErrorSeconds: staleIfErrorSeconds,

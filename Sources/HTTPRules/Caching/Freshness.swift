@@ -43,10 +43,10 @@ package struct Freshness: Hashable, Sendable {
 
         /// Creates the timing of a response from its parts; `receivedAt` and `receivedWall` are the
         /// same moment.
-        package init(requestedAt: Instant, receivedAt: Instant, receivedWall: WallTime) {
+        package init(requestedAt: Instant, receivedAt: Instant, receivedWallTime: WallTime) {
             self.requestedAt = requestedAt
             self.receivedAt = receivedAt
-            self.receivedWallTime = receivedWall
+            self.receivedWallTime = receivedWallTime
         }
     }
 

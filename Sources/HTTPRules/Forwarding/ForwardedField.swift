@@ -66,7 +66,7 @@ enum ForwardedField: Hashable {
         let name = Array(name.utf8)
         let bytes = name.span
         return rules.removed.contains(bytes, at: name.indices)
-            || rules.lines.contains(bytes, at: name.indices)
+            || rules.overriddenLines.contains(bytes, at: name.indices)
             || isForwardedUnchanged(by: rules)
     }
 

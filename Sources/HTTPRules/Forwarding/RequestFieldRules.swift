@@ -45,7 +45,7 @@ package struct RequestFieldRules: Hashable, Sendable {
     /// True if trailer fields are forwarded where these rules and ``TrailerFields`` permit it.
     package var forwardsTrailers = false
     /// The lines that replace the client's of the same name; each satisfies ``mayChange(_:)``.
-    package var lines: [FieldSetting] = []
+    package var overriddenLines: [FieldSetting] = []
     /// True if Accept of GET and HEAD is reduced to one of a few values: see
     /// ``NegotiationNormaliser``.
     package var normalisesAccept = false
@@ -93,7 +93,7 @@ package struct RequestFieldRules: Hashable, Sendable {
         let name = line.name.range
         if line.id == .accept, normalisesAccept { return false }
         if line.id == .acceptEncoding, normalisesAcceptEncoding { return false }
-        if removed.contains(bytes, at: name) || self.lines.contains(bytes, at: name) {
+        if removed.contains(bytes, at: name) || self.overriddenLines.contains(bytes, at: name) {
             return false
         }
         if forwardedNames.contains(bytes, at: name) || Self.isEssential(line, in: bytes) {
@@ -116,7 +116,7 @@ package struct RequestFieldRules: Hashable, Sendable {
         }
         return isKnown && (forwardsOthers || forwardedNames.contains(name.span, at: name.indices))
             && !removed.contains(name.span, at: name.indices)
-            && !lines.contains(name.span, at: name.indices)
+            && !overriddenLines.contains(name.span, at: name.indices)
     }
 
     /// Returns the forwarded trailer section of a request with these trailer fields (RFC 9110
@@ -130,14 +130,15 @@ package struct RequestFieldRules: Hashable, Sendable {
     package func isConfigured(_ line: FieldSetting) -> Bool {
         let name = line.name.span
         return removed.contains(name, at: line.name.indices)
-            || lines.contains(name, at: line.name.indices)
+            || overriddenLines.contains(name, at: line.name.indices)
     }
 
     /// Returns the operator's lines, then the reduced Accept and Accept-Encoding unless the
     /// operator configured them.
     func operatorLines(_ lines: [FieldLine], in bytes: Span<UInt8>) -> [FieldSetting] {
-        guard normalisesAccept || normalisesAcceptEncoding else { return self.lines }
-        return self.lines + normalisedLines(NegotiationNormaliser(lines, in: bytes).negotiation)
+        guard normalisesAccept || normalisesAcceptEncoding else { return self.overriddenLines }
+        return self.overriddenLines
+            + normalisedLines(NegotiationNormaliser(lines, in: bytes).negotiation)
     }
 
     /// Returns the reduced Accept and Accept-Encoding, unless the operator configured them.
@@ -157,7 +158,7 @@ package struct RequestFieldRules: Hashable, Sendable {
     }
 
     private func isUnconfigured(_ name: StaticString, _ id: FieldName) -> Bool {
-        !removed.contains(name) && !lines.contains { $0.id == id }
+        !removed.contains(name) && !overriddenLines.contains { $0.id == id }
     }
 
     /// Returns true for fields without which the request would have another meaning or could not be

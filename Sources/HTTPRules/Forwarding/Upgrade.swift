@@ -37,7 +37,7 @@ package enum Upgrade: Hashable, Sendable {
         var forwarded: [UInt8] = []
         var isRefused = false
         for element in Self.elements(.upgrade, lines, in: bytes) {
-            let name = Self.contains(bytes, at: element)
+            let name = Self.protocolName(bytes, at: element)
             if allowed.contains(name) {
                 if !forwarded.isEmpty { forwarded += ", ".utf8 }
                 forwarded += bytes.copy(element)
@@ -67,10 +67,10 @@ package enum Upgrade: Hashable, Sendable {
         var names: [String] = []
         var cursor = 0
         while let element = FieldSyntax.nextElement(span, at: requested.indices, cursor: &cursor) {
-            names.append(contains(span, at: element))
+            names.append(protocolName(span, at: element))
         }
         let bytes = head.bytes.span
-        let switched = elements(.upgrade, head.lines, in: bytes).map { contains(bytes, at: $0) }
+        let switched = elements(.upgrade, head.lines, in: bytes).map { protocolName(bytes, at: $0) }
         return !switched.isEmpty && switched.allSatisfy(names.contains)
     }
 
@@ -90,7 +90,7 @@ package enum Upgrade: Hashable, Sendable {
     }
 
     /// Returns the name of a protocol without its version, in lower case.
-    private static func contains(_ bytes: Span<UInt8>, at element: Range<Int>) -> String {
+    private static func protocolName(_ bytes: Span<UInt8>, at element: Range<Int>) -> String {
         let name = bytes.copy(element).prefix { $0 != UInt8(ascii: "/") }
         return String(decoding: name.map(ASCII.lowercased), as: UTF8.self)
     }

@@ -111,7 +111,7 @@ package enum SignatureBase {
     ///   - text: the target on entry, the signed text on return.
     ///   - expiry: the expiry time; `nil` for none.
     /// - Returns: the range of the target in the signed text, in bytes.
-    package static func makeBase(_ text: inout [UInt8], expiry: WallTime?) -> Range<Int> {
+    package static func makeSignedText(_ text: inout [UInt8], expiry: WallTime?) -> Range<Int> {
         let count = text.count
         text.insert(contentsOf: label, at: 0)
         text.append(UInt8(ascii: "\n"))

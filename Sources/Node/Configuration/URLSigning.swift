@@ -207,7 +207,7 @@ package struct URLSigning: Sendable {
     private func finish(
         _ text: inout [UInt8], _ signed: inout [UInt8], _ expiry: WallTime?
     ) -> String {
-        _ = SignatureBase.makeBase(&text, expiry: expiry)
+        _ = SignatureBase.makeSignedText(&text, expiry: expiry)
         SignatureBase.append(signer.sign(text.span), expiry: expiry, to: &signed)
         return String(decoding: signed, as: UTF8.self)
     }

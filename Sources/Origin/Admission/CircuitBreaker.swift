@@ -158,9 +158,9 @@ package struct CircuitLimits: Hashable, Sendable {
     package var openInterval: Interval
 
     /// Creates limits: `failures` as in ``failures``, `pause` as the first ``openInterval``.
-    package init(failures: Int?, pause: Interval) {
+    package init(failures: Int?, openInterval: Interval) {
         self.failures = failures
-        self.openInterval = pause
+        self.openInterval = openInterval
     }
 
     /// Minimum number of distinct paths among the failed responses.

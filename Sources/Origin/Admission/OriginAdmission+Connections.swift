@@ -23,12 +23,12 @@ extension OriginAdmission {
         let index =
             origin.queue[first].bypassCount < Self.bypassesMax
             ? origin.nextEligible(on: loop)
-            : origin.queue[first].ticket.loop == loop ? first : nil
+            : origin.queue[first].id.loop == loop ? first : nil
         guard let index else { return .close }
         origin.recordBypasses(before: index)
         let chosen = origin.dequeue(at: index)
-        origin.acquireQuota(chosen.ticket, chosen.holders)
-        return .assign(chosen.ticket)
+        origin.acquireQuota(chosen.id, chosen.holders)
+        return .assign(chosen.id)
     }
 
     /// Records that `loop` closes an idle connection on its own account, not on request.
@@ -96,8 +96,8 @@ extension OriginAdmission {
         }
         origin.openConnections += 1
         let chosen = origin.dequeue(at: first)
-        origin.acquireQuota(chosen.ticket, chosen.holders)
-        return .granted(chosen.ticket, authority)
+        origin.acquireQuota(chosen.id, chosen.holders)
+        return .granted(chosen.id, authority)
     }
 
     mutating func store(_ origin: OriginState, of authority: OriginAuthority) {

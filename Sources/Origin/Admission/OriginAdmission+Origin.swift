@@ -7,7 +7,7 @@ extension OriginAdmission.OriginState {
     func nextEligible(on loop: Int? = nil) -> Int? {
         var next: (index: Int, count: Int)?
         for (index, waiting) in queue.enumerated()
-        where loop == nil || waiting.ticket.loop == loop {
+        where loop == nil || waiting.id.loop == loop {
             let count = quotas.clientCount(of: waiting.holders)
             guard count < next?.count ?? .max, quotas.hasQuota(for: waiting.holders) else {
                 continue
@@ -72,7 +72,7 @@ extension OriginAdmission.OriginState {
     /// limited.
     mutating func bypassQueue(of loop: Int, before index: Int? = nil) -> Bool {
         let others = queue.indices.prefix(index ?? queue.count)
-            .filter { queue[$0].ticket.loop != loop && quotas.hasQuota(for: queue[$0].holders) }
+            .filter { queue[$0].id.loop != loop && quotas.hasQuota(for: queue[$0].holders) }
         guard others.allSatisfy({ queue[$0].bypassCount < OriginAdmission.bypassesMax }) else {
             return false
         }

@@ -18,9 +18,9 @@ package struct OriginAdmission: Sendable {
         package var transaction: UInt64
 
         /// Creates an identity from its parts.
-        package init(loop: Int, fetch: UInt64) {
+        package init(loop: Int, transaction: UInt64) {
             self.loop = loop
-            self.transaction = fetch
+            self.transaction = transaction
         }
     }
 
@@ -119,7 +119,7 @@ package struct OriginAdmission: Sendable {
     }
 
     struct QueuedRequest: Sendable {
-        let ticket: TransactionID
+        let id: TransactionID
         let holders: [QuotaHolder]
         /// How often a later request was served before this one.
         var bypassCount = 0
@@ -223,7 +223,7 @@ extension OriginAdmission {
         }
         guard origin.queue.count < settings.queueMax else { return .refused(.queueFull) }
         guard origin.queueQuotas.hasQuota(for: holders) else { return .refused(.quotaExhausted) }
-        origin.queue.append(QueuedRequest(ticket: ticket, holders: holders))
+        origin.queue.append(QueuedRequest(id: ticket, holders: holders))
         origin.queueQuotas.acquire(holders)
         guard isEntitled, origin.closingCount < origin.queue.count,
             let loop = origin.loopWithMostIdle
@@ -243,7 +243,7 @@ extension OriginAdmission {
         -> Bool
     {
         guard var origin = origins[authority],
-            let index = origin.queue.firstIndex(where: { $0.ticket == ticket }),
+            let index = origin.queue.firstIndex(where: { $0.id == ticket }),
             origin.bypassQueue(of: ticket.loop, before: index)
         else { return false }
         _ = origin.dequeue(at: index)
@@ -254,7 +254,7 @@ extension OriginAdmission {
     /// Removes a fetch that gives up from the queue.
     package mutating func requestCancelled(_ ticket: TransactionID, _ authority: OriginAuthority) {
         guard var origin = origins[authority],
-            let index = origin.queue.firstIndex(where: { $0.ticket == ticket })
+            let index = origin.queue.firstIndex(where: { $0.id == ticket })
         else { return }
         _ = origin.dequeue(at: index)
         store(origin, of: authority)
@@ -302,7 +302,7 @@ extension OriginAdmission {
             origin.trials = []
             circuitOpenings += 1
             let news = origin.queue.map {
-                Update.refused($0.ticket, retryAfter: until - now)
+                Update.refused($0.id, retryAfter: until - now)
             }
             origin.queue = []
             origin.queueQuotas = QuotaTable(origin.queueQuotas.limits)

@@ -103,7 +103,7 @@ package struct OwnerSearch: Sendable {
     /// The number of owners that were skipped.
     var skippedOwnerCount = 0
     /// True if the probe that the current owner's silence causes has already been sent.
-    var isNextOwnerProbed = false
+    var isProbeDue = false
 
     /// Creates a search that has not started.
     ///
@@ -134,7 +134,7 @@ package struct OwnerSearch: Sendable {
         case .probing(_, let until, _): until
         case .awaitingFetcher(_, let heardAt): heardAt + Self.probeDelay
         case .awaitingOwner(_, let heardAt, let probed):
-            heardAt + (probed == nil && !isNextOwnerProbed ? Self.probeDelay : Self.ownerTimeout)
+            heardAt + (probed == nil && !isProbeDue ? Self.probeDelay : Self.ownerTimeout)
         }
     }
 }
@@ -241,7 +241,7 @@ extension OwnerSearch {
             guard now - heardAt < Self.ownerTimeout else {
                 return skipOwner(owner, probed, now, &effects)
             }
-            isNextOwnerProbed = true
+            isProbeDue = true
             guard let next = nextOwner(after: owner) else { return }
             effects.append(.sendQuery(preference[next].node, .probe))
             state = .awaitingOwner(ownerIndex: owner, lastReplyAt: heardAt, probedIndex: next)
@@ -277,7 +277,7 @@ extension OwnerSearch {
             if candidate.isReachable {
                 effects.append(.sendQuery(candidate.node, .get))
                 state = .awaitingOwner(ownerIndex: index, lastReplyAt: now, probedIndex: nil)
-                isNextOwnerProbed = false
+                isProbeDue = false
                 return
             }
             skippedOwnerCount += 1
@@ -314,7 +314,7 @@ extension OwnerSearch {
         switch reply {
         case .fetching:
             state = .awaitingOwner(ownerIndex: owner, lastReplyAt: now, probedIndex: probed)
-            if probed == nil { isNextOwnerProbed = false }
+            if probed == nil { isProbeDue = false }
         case .found, .originErrorResponse:
             acceptResponse(preference[owner].node, cancelling: others, &effects)
         case .notFound, .declined, .lagging, .originFailed:

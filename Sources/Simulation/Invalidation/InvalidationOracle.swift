@@ -198,7 +198,7 @@ struct ReplicationChecker: Sendable {
     /// durable.
     private var checkedCount = 0
     /// The lineage of voter sets in which they were durable.
-    private var line: VoterSetLineage?
+    private var lineage: VoterSetLineage?
 
     /// Returns the rule that the replication of `node` breaks after an event; `nil` if none.
     mutating func violation(
@@ -209,8 +209,8 @@ struct ReplicationChecker: Sendable {
         if let set = exchange.voterConfiguration?.set, !truth.isDecided(set) {
             return "follows \(set), which was not decided"
         }
-        if line != exchange.voterConfiguration?.set.lineage {
-            (line, checkedCount) = (exchange.voterConfiguration?.set.lineage, 0)
+        if lineage != exchange.voterConfiguration?.set.lineage {
+            (lineage, checkedCount) = (exchange.voterConfiguration?.set.lineage, 0)
         }
         guard window.isCurrent(at: node.clock.reading(at: now)) else { return nil }
         while checkedCount < truth.durablePurges.count {
@@ -219,7 +219,7 @@ struct ReplicationChecker: Sendable {
             let isKnown =
                 node.applied.contains(truth.durablePurges[checkedCount])
                 || node.validated.covers(purge.name.position)
-            guard isKnown || line != purge.line else {
+            guard isKnown || lineage != purge.line else {
                 return "current without purge \(truth.durablePurges[checkedCount])"
             }
             checkedCount += 1

@@ -39,13 +39,13 @@ package struct InvalidationPropagation: Sendable {
         for (place, id) in ids.enumerated() { places[id] = place }
         lastArrival = Array(repeating: .zero, count: count * count)
         plannedTicks = Array(repeating: .distantFuture, count: count)
-        let set = VoterSet(opener: ids[0], generation: UInt64(count), members: ids)
+        let set = VoterSet(founder: ids[0], generation: UInt64(count), members: ids)
         for id in ids {
             var start = InvalidationReplication.InitialState(
                 node: id, process: ProcessID(using: &dice), firstRound: dice.next())
             if let set {
                 start.persistentState = VoterSetConsensus.PersistentState(
-                    standing: VoterConfiguration(set), joins: 1, records: [])
+                    configuration: VoterConfiguration(set), joinCount: 1, records: [])
             }
             replications.append(InvalidationReplication(start, now: now))
         }

@@ -60,7 +60,7 @@ extension InvalidationSimulation {
         }
         let others = joinView(index)
         let isCounting = exchange.voterConfiguration != nil
-        var rule = watch.rule(others)
+        var rule = watch.formationRule(others)
         let isSilent = clock(index) >= watch.startedAt + .seconds(1) && !others.hasMemberTable
         if scenario.mutation == .bootstrapOnSilence, isSilent { rule = .unanimous }
         if rule != nodes[index].formationRule {
@@ -93,7 +93,7 @@ extension InvalidationSimulation {
         }
         return DiscoveryView(
             own: nodes[index].id, address: Self.address(index), members: members,
-            isContested: false, hasTable: members.contains(where: \.isConnected))
+            hasDuplicate: false, hasMemberTable: members.contains(where: \.isConnected))
     }
 
     // MARK: Leaving
@@ -346,7 +346,7 @@ extension InvalidationSimulation {
     mutating func forget(_ members: [NodeID], at index: Int) -> Bool {
         var isBegun = false
         run(index) { exchange, now, dice, effects in
-            do throws(FenceCoordinator.ForgetRefusal) {
+            do throws(FenceCoordinator.RemovalRefusal) {
                 try exchange.forget(members, now: now, using: &dice, effects: &effects)
                 isBegun = true
             } catch {

@@ -22,7 +22,7 @@ extension InvalidationSimulation {
         node.batch = []
         node.markList = disk.marks
         node.marks = MarkTable(disk.marks)
-        node.young = UnconfirmedMarks()
+        node.unconfirmedMarks = UnconfirmedMarks()
         node.validateBefore = disk.validateBefore
         node.memory = Array(repeating: nil, count: keys.count)
         node.index = node.memory
@@ -285,7 +285,7 @@ extension InvalidationSimulation {
             let slot = nodes[index].marks.apply(mark)
             nodes[index].markList.append(mark)
             if case .url(let name) = mark.target, let slot {
-                nodes[index].young.insert(name, slot, mark.version)
+                nodes[index].unconfirmedMarks.insert(name, slot, mark.version)
             }
         }
         for key in keys.indices {

@@ -105,7 +105,7 @@ extension InvalidationSimulation {
         let node = nodes[index]
         guard node.isScanned else { return }
         let isHasty = scenario.mutation == .markDroppedDuringFetch
-        let due = nodes[index].young.remove(
+        let due = nodes[index].unconfirmedMarks.remove(
             upTo: isHasty ? node.invalidationVersion : oldestInFlight(node))
         var held = (node.memory + node.reinserting).compactMap(\.self)
         if scenario.mutation != .markDroppedWhileOnDisk { held += node.storage.entries }

@@ -184,7 +184,7 @@ package struct InvalidationSimulation: Sendable {
         var line: [VoterSet] = []
         if plan.isBootstrapped,
             let set = VoterSet(
-                opener: counted[0], generation: UInt64(max(2, plan.nodes)), members: counted)
+                founder: counted[0], generation: UInt64(max(2, plan.nodes)), members: counted)
         {
             line = [set]
         }
@@ -197,7 +197,7 @@ package struct InvalidationSimulation: Sendable {
             node.unseenSince = Array(repeating: nil, count: count)
             if index < plan.nodes, let set = line.first {
                 node.storage.persistentState = VoterSetConsensus.PersistentState(
-                    standing: VoterConfiguration(set), joins: 1, records: [])
+                    configuration: VoterConfiguration(set), joinCount: 1, records: [])
             }
             nodes.append(node)
         }

@@ -193,7 +193,7 @@ struct SimulatedCacheNode: Sendable {
     var batch: [LogWrite] = []
     var marks = MarkTable()
     /// The marks of this run that may turn out to cover nothing.
-    var young = UnconfirmedMarks()
+    var unconfirmedMarks = UnconfirmedMarks()
     /// All marks, including dropped ones, as a start restores them.
     var markList: [InvalidationMark] = []
     var validateBefore = InvalidationVersion.zero

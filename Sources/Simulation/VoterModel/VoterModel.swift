@@ -27,7 +27,7 @@ struct VoterModel: Sendable {
             let members = (0..<size).map(VoterModelTables.node)
             guard
                 let first = VoterSet(
-                    opener: members[0], generation: UInt64(size), members: members)
+                    founder: members[0], generation: UInt64(size), members: members)
             else { return nil }
             let nodes = (0..<bounds.nodes).map { place in
                 tables.number(

@@ -73,7 +73,7 @@ struct VoterModelNode: Sendable {
         _ own: NodeID, _ first: VoterSet, _ log: [ConsensusRecord], _ now: Instant
     ) -> VoterSetConsensus {
         let memory = VoterSetConsensus.PersistentState(
-            standing: VoterConfiguration(first), joins: 1, records: [])
+            configuration: VoterConfiguration(first), joinCount: 1, records: [])
         return VoterSetConsensus(own: own, memory: memory, replaying: log, now: now)
     }
 
@@ -203,10 +203,11 @@ struct VoterModelNode: Sendable {
 
     var response: FenceResponse {
         FenceResponse(
-            round: nil, holds: hasSynced ? [Self.purge] : [], view: consensus.view(isCurrent: true))
+            round: nil, synced: hasSynced ? [Self.purge] : [], view: consensus.view(isCurrent: true)
+        )
     }
 
-    var hasLateAnswer: Bool { delayedResponse != nil }
+    var hasDelayedResponse: Bool { delayedResponse != nil }
 
     /// True if the node would count as current one fence after the purge became durable, without
     /// having applied it.

@@ -133,7 +133,7 @@ struct VoterModelTables: Sendable {
                 set: set, previous: previous, generation: Int(standing.set.generation),
                 answer: response, isWaiting: !node.pendingWrites.isEmpty,
                 oldestWaiting: oldestWaiting, hasApplied: node.hasApplied,
-                hasSynced: node.hasSynced, hasLateAnswer: node.hasLateAnswer,
+                hasSynced: node.hasSynced, hasLateAnswer: node.hasDelayedResponse,
                 hasRepeatedVote: node.consensus.hasRepeatedVote,
                 isContradicted: node.consensus.conflict != nil,
                 breaksPromise: node.violatesFence))

@@ -40,7 +40,7 @@ extension DiskLog {
     ///   be opened without it.
     package static func open(
         _ volume: any DiskVolume, _ settings: Settings, _ identity: NodeIdentity,
-        marks: InvalidationIndex = InvalidationIndex(), figures: DiskCounters, formerWall: Int64,
+        marks: InvalidationIndex = InvalidationIndex(), counters: DiskCounters, formerWall: Int64,
         now: Int64, onEvent: (DiskEvent) -> Void
     ) throws(DiskFile.Failure) -> DiskLog {
         var found = try segments(of: volume, identity, onEvent)
@@ -54,7 +54,7 @@ extension DiskLog {
             merge.add(&found[index], identity, onEvent)
         }
         let log = DiskLog(
-            volume, settings, identity, figures: figures, marks: marks, shards: merge.shards,
+            volume, settings, identity, figures: counters, marks: marks, shards: merge.shards,
             recovered: found.map { recovered in
                 var segment = recovered.segment
                 segment.setLiveBytes(merge.liveBytes[recovered.number])

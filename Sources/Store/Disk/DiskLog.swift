@@ -89,7 +89,7 @@ package final class DiskLog {
         random = settings.random
         view = DiskView(
             identity: identity, segments: plan.segments,
-            shards: shards, marks: marks, figures: figures, fault: settings.validation)
+            shards: shards, marks: marks, figures: figures, validation: settings.validation)
         allocator = SegmentAllocator(
             settings: .init(
                 segments: plan.segments, segmentBytes: plan.segmentBytes,

@@ -34,9 +34,9 @@ package final class DiskView: Sendable {
 
     init(
         identity: NodeIdentity, segments: Int, shards: ShardedDiskIndex, marks: InvalidationIndex,
-        figures: DiskCounters, fault: @escaping RecordValidation
+        figures: DiskCounters, validation: @escaping RecordValidation
     ) {
-        self.validation = fault
+        self.validation = validation
         self.marks = marks
         self.identity = identity
         self.shards = shards

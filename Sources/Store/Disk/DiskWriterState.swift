@@ -79,7 +79,7 @@ struct DiskWriterState: ~Copyable {
         logSettings.markRecovery = settings.markRecovery
         log = try DiskLog.open(
             directory, logSettings,
-            directory.identity, marks: marks, figures: counters, formerWall: directory.formerWall,
+            directory.identity, marks: marks, counters: counters, formerWall: directory.formerWall,
             now: wall,
             onEvent: onEvent)
         log?.setShareLimits(shares)

@@ -31,8 +31,8 @@ package final class ShardedDiskIndex: Sendable {
     package var count: Int { entryCount.load(ordering: .relaxed) }
 
     /// Bytes allocated for the index.
-    package var residentBytes: Int {
-        shards.reduce(0) { $0 + $1.index.withLock { $0.residentBytes } }
+    package var allocatedBytes: Int {
+        shards.reduce(0) { $0 + $1.index.withLock { $0.allocatedBytes } }
     }
 
     /// Returns the entry with this digest; `nil` if there is none.

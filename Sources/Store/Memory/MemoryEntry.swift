@@ -130,7 +130,7 @@ package struct HeadLayout: Hashable, Sendable {
     /// Offset of the fields of a 304 (RFC 9110 §15.4.5).
     package var notModifiedStart: Int
     /// Extent of the value of Content-Type; empty if there is none.
-    package var contentType: Extent
+    package var contentTypeExtent: Extent
 
     /// Creates a layout from its parts; offsets are in bytes from the start of the head.
     package init(
@@ -139,7 +139,7 @@ package struct HeadLayout: Hashable, Sendable {
         self.partialStart = partialStart
         self.multipartStart = multipartStart
         self.notModifiedStart = notModifiedStart
-        self.contentType = contentType
+        self.contentTypeExtent = contentType
     }
 }
 
@@ -161,7 +161,7 @@ extension MemoryEntry {
                 partialStart: UInt32(layout.partialStart),
                 multipartStart: UInt32(layout.multipartStart),
                 notModifiedStart: UInt32(layout.notModifiedStart),
-                contentType: layout.contentType, entityTag: metadata.entityTag),
+                contentType: layout.contentTypeExtent, entityTag: metadata.entityTag),
             key: key, head: head, tags: tags, bodyBytes: metadata.size, chunkSums: [])
     }
 }
@@ -171,7 +171,7 @@ extension DiskRecordHandle {
     package func metadata(_ clock: DiskClock) -> EntryMetadata {
         let times = record.times
         return EntryMetadata(
-            size: record.bodyBytes, bornAt: clock.instant(times.generated),
+            size: record.bodyBytes, generatedAt: clock.instant(times.generated),
             validatedAt: clock.instant(times.validated),
             freshUntil: isStale ? Instant(nanoseconds: .min) : clock.instant(times.freshUntil),
             flags: record.flags,

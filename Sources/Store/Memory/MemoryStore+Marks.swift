@@ -14,7 +14,7 @@ extension MemoryStore {
     /// Applies the marks to an entry in memory; returns it or the stale one inserted in its place,
     /// `nil` if it was removed.
     func applyMarks(_ found: MemoryEntry) -> MemoryEntry? {
-        guard let form = applyingMarks(to: found) else {
+        guard let form = entryAfterMarks(to: found) else {
             removePurged(found)
             return nil
         }
@@ -45,7 +45,7 @@ extension MemoryStore {
     /// Returns the entry after applying the marks: itself, or a stale copy.
     ///
     /// `nil` if it is purged, or if there is no space for the stale copy.
-    package func applyingMarks(to entry: MemoryEntry) -> MemoryEntry? {
+    package func entryAfterMarks(to entry: MemoryEntry) -> MemoryEntry? {
         let number = marks.generation(isKeyOnly: entry.isKeyOnly)
         let (tags, version) = (entry.tags, entry.version)
         switch marks.effect(on: entry.key, tags: tags, version: version) {

@@ -142,7 +142,8 @@ package final class MemoryStore: Sendable {
         while true {
             let number = marks.generation(isKeyOnly: false)
             // Marks forgotten after that check were there for it, or have changed the number.
-            guard let form = applyingMarks(to: entry), !marks.predatesForgottenMarks(requestVersion)
+            guard let form = entryAfterMarks(to: entry),
+                !marks.predatesForgottenMarks(requestVersion)
             else { return false }
             entry = form
             guard reserveShare(for: entry) else { return false }

@@ -46,7 +46,7 @@ package struct DiskIndex: ~Copyable {
     package var count: Int { slots.count }
 
     /// The bytes that the index has allocated, used or not.
-    package var residentBytes: Int { MemoryLayout<DiskIndex>.size + slots.allocatedBytes }
+    package var allocatedBytes: Int { MemoryLayout<DiskIndex>.size + slots.allocatedBytes }
 
     /// Returns the facts of an entry's record; `nil` if it is not on disk.
     package func find(_ digest: EntryDigest) -> DiskEntry? {

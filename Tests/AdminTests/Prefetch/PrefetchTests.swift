@@ -67,7 +67,7 @@ struct PrefetchTests {
         }
         let document = try #require(list.document("p", at: now))
         #expect(document.state == .done && document.urlsFailed == 1)
-        #expect(document.failures == [.init(url: urls(0..<1)[0], why: "it answered 503")])
+        #expect(document.failures == [.init(url: urls(0..<1)[0], reason: "it answered 503")])
     }
 
     @Test("a pause is at least one and at most half a minute, whatever the node says")

@@ -15,9 +15,9 @@ struct ReceiptDocumentTests {
                 .url(Array("a.test/x?\"".utf8)), .prefix(host: Array("b.test".utf8), path: []),
                 .prefix(host: Array("c.test:81".utf8), path: Array("/i/".utf8)),
                 .tag([0x74, 0xFF]), .everything,
-            ], issuedBy: Self.node(1), seenBy: Self.node(2), heldMilliseconds: 1_500,
+            ], issuer: Self.node(1), observer: Self.node(2), ageMilliseconds: 1_500,
             majorityMilliseconds: 12,
-            boundedInMilliseconds: 8_512,
+            millisecondsUntilBounded: 8_512,
             members: standings.enumerated().map { .init(node: Self.node($0 + 1), $1) })
     }
 

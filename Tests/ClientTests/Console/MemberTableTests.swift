@@ -9,9 +9,9 @@ struct MemberTableTests {
         -> MemberDocument
     {
         var row = MemberDocument(
-            node: node, process: "0b", address: "10.0.0.1:8082", state: "alive", isCounted: true,
-            contactMilliseconds: 999, weight: 100, isCaughtUp: true, isDraining: false,
-            isSelf: false, isConnected: true, ringShare: 0.3333)
+            node: node, process: "0b", address: "10.0.0.1:8082", state: "alive", isVoter: true,
+            millisecondsSinceContact: 999, weight: 100, isCaughtUp: true, isDraining: false,
+            isSelf: false, isConnected: true, primaryShare: 0.3333)
         change(&row)
         return row
     }

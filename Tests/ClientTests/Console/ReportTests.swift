@@ -28,7 +28,7 @@ struct ReportTests {
                     node: Self.id, process: Self.id, version: "1.0.0", uptimeMilliseconds: 5,
                     role: .purge, readiness: .draining, fencedMilliseconds: isWhole ? 7 : nil,
                     snapshot: MetricsSnapshot(loops: [], node: node), hasDisk: isWhole,
-                    isInCluster: isWhole, missing: [], receiptsPending: 2,
+                    isInCluster: isWhole, unreachableSeeds: [], receiptsPending: 2,
                     sites: ["a.example"]
                 ).json)
             #expect(report.node == Self.id && report.role == "purge" && report.version == "1.0.0")
@@ -84,9 +84,9 @@ struct ReportTests {
         let name = try #require(ReceiptID("\(Self.id)-3"[...]))
         let document = ReceiptDocument(
             name, id: Array("deploy".utf8), isSoft: true,
-            targets: [.tag(Array("t".utf8)), .everything], issuedBy: nil, seenBy: "d",
-            heldMilliseconds: 9,
-            majorityMilliseconds: 4, boundedInMilliseconds: 100,
+            targets: [.tag(Array("t".utf8)), .everything], issuer: nil, observer: "d",
+            ageMilliseconds: 9,
+            majorityMilliseconds: 4, millisecondsUntilBounded: 100,
             members: [
                 .init(node: "a", .confirmed(elapsedMilliseconds: 4)), .init(node: "b", .pending),
                 .init(node: "c", .unreachable(sinceMillisecondsAgo: 70)),

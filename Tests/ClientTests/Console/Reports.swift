@@ -11,9 +11,9 @@ enum Reports {
     ) -> MemberDocument {
         MemberDocument(
             node: id(digit), process: id(digit), address: "10.0.0.\(digit):8082", state: state,
-            isCounted: true, contactMilliseconds: 100, weight: 100, isCaughtUp: true,
+            isVoter: true, millisecondsSinceContact: 100, weight: 100, isCaughtUp: true,
             isDraining: false, isSelf: isSelf, isConnected: state == "alive",
-            ringShare: state == "alive" ? 0.2 : 0, lagRecords: isSelf ? nil : lag)
+            primaryShare: state == "alive" ? 0.2 : 0, lagRecords: isSelf ? nil : lag)
     }
 
     /// `hits` from memory and `misses` from the origin, of 10 KiB each, `at` milliseconds after the

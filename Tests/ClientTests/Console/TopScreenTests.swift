@@ -122,13 +122,13 @@ struct TopScreenTests {
         }
         #expect(names() == ["1", "2", "3", "4", "5"])
         _ = state.keyPressed(.sort)
-        #expect(state.arguments == .requests)
+        #expect(state.order == .requests)
         #expect(names() == ["5", "3", "2", "1", "4"])
         _ = state.keyPressed(.sort)
-        #expect(state.arguments == .hits)
+        #expect(state.order == .hits)
         #expect(names() == ["5", "3", "2", "1", "4"])
         for _ in 0..<4 { _ = state.keyPressed(.sort) }
-        #expect(state.arguments == .asListed)
+        #expect(state.order == .asListed)
     }
 
     @Test("a node that was never heard of is the member that nobody else is")

@@ -78,12 +78,12 @@ struct ConsensusCodecTests {
             (1...UInt64(count)).map { NodeID(low: $0, high: 0) }
         }
         let most = nodes(VoterSet.membersMax)
-        let set = try #require(VoterSet(opener: most[0], generation: 9, members: most))
+        let set = try #require(VoterSet(founder: most[0], generation: 9, members: most))
         var bytes = try set.bytes()
         #expect(try VoterSet.read(bytes.span, in: Self.kind) == set)
         #expect(set.applying(by: .add(NodeID(low: 0, high: 9))) == nil)
         let more = nodes(VoterSet.membersMax + 1)
-        let bigger = try #require(VoterSet(opener: most[0], generation: 9, members: more))
+        let bigger = try #require(VoterSet(founder: most[0], generation: 9, members: more))
         #expect(throws: InvalidationFault.tooLong) { try bigger.bytes() }
         bytes += bytes.suffix(16)
         let size = UInt16(more.count * 16)

@@ -27,7 +27,7 @@ struct FenceStage {
         settings.duration = Self.fence
         settings.removeAfter = .seconds(60)
         let memory = VoterSetConsensus.PersistentState(
-            standing: VoterConfiguration(Self.set(counted)), joins: 1, records: [])
+            configuration: VoterConfiguration(Self.set(counted)), joinCount: 1, records: [])
         keeper = FenceCoordinator(
             own: Self.node(own), persistentState: memory, replaying: log, mayBootstrap: false,
             settings: settings, firstRound: 100, now: Self.start)
@@ -49,7 +49,7 @@ struct FenceStage {
         let members = numbers.map(node)
         guard
             let set = VoterSet(
-                opener: members[0], generation: UInt64(numbers.count) + later, members: members)
+                founder: members[0], generation: UInt64(numbers.count) + later, members: members)
         else { preconditionFailure("a set of \(numbers)") }
         return set
     }
@@ -101,9 +101,9 @@ struct FenceStage {
         standing: VoterConfiguration? = nil, hasVoted: Bool = false, isCurrent: Bool = true
     ) {
         let view = VoterSetView(
-            standing: standing ?? keeper.consensus.configuration, hasVoted: hasVoted,
+            configuration: standing ?? keeper.consensus.configuration, hasVoted: hasVoted,
             isCurrent: isCurrent)
-        let response = FenceResponse(round: round, holds: holds, view: view)
+        let response = FenceResponse(round: round, synced: holds, view: view)
         happens(.responseReceived(response, Self.node(number)))
     }
 
@@ -124,7 +124,7 @@ struct FenceStage {
     /// Asks `other`, which has this number, and has its answer at once.
     mutating func hear(_ other: FenceStage, as number: UInt64) {
         let (view, holds) = other.keeper.view(at: other.now)
-        let response = FenceResponse(round: ask(), holds: holds, view: view)
+        let response = FenceResponse(round: ask(), synced: holds, view: view)
         happens(.responseReceived(response, Self.node(number)))
     }
 
@@ -161,8 +161,8 @@ struct FenceStage {
         return (call, vote)
     }
 
-    mutating func forget(_ numbers: [UInt64]) throws(FenceCoordinator.ForgetRefusal) {
-        try keeper.forget(numbers.map(Self.node), now: now, using: &dice)
+    mutating func forget(_ numbers: [UInt64]) throws(FenceCoordinator.RemovalRefusal) {
+        try keeper.removeVoters(numbers.map(Self.node), now: now, using: &dice)
         note()
     }
 }

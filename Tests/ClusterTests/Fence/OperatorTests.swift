@@ -18,17 +18,17 @@ struct OperatorTests {
     func unheard() {
         var stage = FenceStage(counted: [1, 2])
         stage.pass(.seconds(60))
-        #expect(throws: FenceCoordinator.ForgetRefusal.mayLosePurges) { try stage.forget([2]) }
+        #expect(throws: FenceCoordinator.RemovalRefusal.mayLosePurges) { try stage.forget([2]) }
     }
 
     @Test("of three, the last one may lack a purge that both others had: forgetting is not enough")
     func lastOfThree() throws {
         var stage = FenceStage(counted: [1, 2, 3])
         stage.pass(.seconds(60))
-        #expect(throws: FenceCoordinator.ForgetRefusal.tooFewResponding(count: 1, needed: 2)) {
+        #expect(throws: FenceCoordinator.RemovalRefusal.tooFewResponding(count: 1, needed: 2)) {
             try stage.forget([3])
         }
-        #expect(throws: FenceCoordinator.ForgetRefusal.mayLosePurges) { try stage.forget([2, 3]) }
+        #expect(throws: FenceCoordinator.RemovalRefusal.mayLosePurges) { try stage.forget([2, 3]) }
         stage.happens(.recoveryRequested)
         stage.sync()
         stage.pass(.seconds(11))
@@ -159,7 +159,7 @@ struct OperatorTests {
 
     @Test("what cannot be forgotten is refused with the reason")
     func refusals() throws {
-        typealias Refusal = FenceCoordinator.ForgetRefusal
+        typealias Refusal = FenceCoordinator.RemovalRefusal
         var stage = FenceStage(counted: [1, 2, 3, 4, 5], reaching: [2, 3], contacting: [2, 3])
         #expect(throws: Refusal.notVoters([FenceStage.node(8)])) { try stage.forget([8]) }
         #expect(throws: Refusal.isOwnNode) { try stage.forget([1]) }

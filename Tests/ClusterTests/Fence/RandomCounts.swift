@@ -8,7 +8,7 @@ extension VoterSet {
         let members = dice.nodes(max: listMax)
         guard
             let set = VoterSet(
-                opener: members[0],
+                founder: members[0],
                 generation: UInt64.random(in: 2...(1 << 62), using: &dice), members: members)
         else { preconditionFailure("a set of \(members)") }
         return set
@@ -68,9 +68,9 @@ extension ConsensusRecord {
 extension VoterSetView {
     static func random(using dice: inout SplitMix64) -> VoterSetView {
         VoterSetView(
-            standing: Bool.random(using: &dice) ? nil : .random(using: &dice),
+            configuration: Bool.random(using: &dice) ? nil : .random(using: &dice),
             hasVoted: Bool.random(using: &dice), isCurrent: Bool.random(using: &dice),
-            isYoung: Bool.random(using: &dice))
+            isRecentlyStarted: Bool.random(using: &dice))
     }
 }
 

@@ -54,10 +54,10 @@ struct VoterSetTests {
     func unreadable() {
         let nodes = [FenceStage.node(1), FenceStage.node(2)]
         let opener = nodes[0]
-        #expect(VoterSet(opener: opener, generation: 2, members: nodes.reversed()) == nil)
-        #expect(VoterSet(opener: opener, generation: 2, members: []) == nil)
-        #expect(VoterSet(opener: opener, generation: 0, members: [opener]) == nil)
-        #expect(VoterSet(opener: opener, generation: 1, members: nodes) == nil)
+        #expect(VoterSet(founder: opener, generation: 2, members: nodes.reversed()) == nil)
+        #expect(VoterSet(founder: opener, generation: 2, members: []) == nil)
+        #expect(VoterSet(founder: opener, generation: 0, members: [opener]) == nil)
+        #expect(VoterSet(founder: opener, generation: 1, members: nodes) == nil)
     }
 
     @Test("positions are covered whatever the order in which they were heard")

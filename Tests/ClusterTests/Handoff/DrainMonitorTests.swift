@@ -5,9 +5,9 @@ import Testing
 @Suite("A node that hands over everything knows when to go")
 struct DrainMonitorTests {
     private static let done = DrainMonitor.Remainder(
-        isNone: true, isOnRing: false, hasMissed: false)
+        isEmpty: true, isInRing: false, hasMissedReceivers: false)
     private static let busy = DrainMonitor.Remainder(
-        isNone: false, isOnRing: false, hasMissed: false)
+        isEmpty: false, isInRing: false, hasMissedReceivers: false)
 
     private func second(_ count: Int64) -> Instant { .zero + .seconds(count) }
 

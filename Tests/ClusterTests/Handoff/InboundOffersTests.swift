@@ -11,7 +11,7 @@ struct InboundOffersTests {
     private func offer(_ number: UInt64, size: UInt64 = 100) -> PeerOffer {
         PeerOffer(
             digest: EntryDigest(first: number, second: ~number), size: size, touches: 1,
-            isNew: false)
+            isJustFetched: false)
     }
 
     private func answer(
@@ -19,7 +19,7 @@ struct InboundOffersTests {
     ) -> InboundOffers.Reply {
         InboundOffers.Reply(
             connection: connection,
-            verdict: OfferOutcome(digest: offer(number).digest, isKept: isKept))
+            outcome: OfferOutcome(digest: offer(number).digest, isStored: isKept))
     }
 
     @Test("what is held is said at once; what is wanted is fetched, and answered then")

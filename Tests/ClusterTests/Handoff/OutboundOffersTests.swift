@@ -11,11 +11,11 @@ struct OutboundOffersTests {
     private func offer(_ number: UInt64, isNew: Bool = false) -> PeerOffer {
         PeerOffer(
             digest: EntryDigest(first: number, second: ~number), size: 100, touches: 1,
-            isNew: isNew)
+            isJustFetched: isNew)
     }
 
     private func verdicts(_ offers: [PeerOffer], isKept: Bool = true) -> [OfferOutcome] {
-        offers.map { OfferOutcome(digest: $0.digest, isKept: isKept) }
+        offers.map { OfferOutcome(digest: $0.digest, isStored: isKept) }
     }
 
     /// A book for both, with whom there is a connection.

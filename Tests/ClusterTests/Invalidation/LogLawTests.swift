@@ -70,7 +70,7 @@ struct LogLawTests {
         for host in world.hosts {
             for write in host.disk {
                 guard let record = write.record else { continue }
-                #expect(world.contents[record.id] == record.content)
+                #expect(world.contents[record.id] == record.encodedContent)
             }
         }
     }

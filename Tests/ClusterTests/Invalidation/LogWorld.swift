@@ -126,7 +126,7 @@ struct LogWorld {
         }
         if case .issued(let name) = issue {
             #expect(contents[name] == nil, "a number that was used before")
-            contents[name] = hosts[index].log.record(name)?.content
+            contents[name] = hosts[index].log.record(name)?.encodedContent
         }
     }
 

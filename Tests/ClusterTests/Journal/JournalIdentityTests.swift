@@ -8,30 +8,30 @@ struct JournalIdentityTests {
 
     @Test("starts that ended before they wrote to the journal have promised nothing")
     func silentStarts() {
-        let member = JournalIdentity(node: Self.node, begun: 3)
+        let member = JournalIdentity(node: Self.node, beganInEpoch: 3)
         for epoch in 4...9 as ClosedRange<UInt64> {
             #expect(member.loss(of: 3, at: epoch) == nil)
         }
-        let first = JournalIdentity(node: Self.node, begun: 0)
+        let first = JournalIdentity(node: Self.node, beganInEpoch: 0)
         #expect(first.loss(of: nil, at: 1) == nil && first.loss(of: nil, at: 5) == nil)
     }
 
     @Test("a start that ended between the journal's first line and the member's is in the journal")
     func between() {
-        #expect(JournalIdentity(node: Self.node, begun: 3).loss(of: 4, at: 5) == nil)
-        #expect(JournalIdentity(node: Self.node, begun: 0).loss(of: 1, at: 2) == nil)
+        #expect(JournalIdentity(node: Self.node, beganInEpoch: 3).loss(of: 4, at: 5) == nil)
+        #expect(JournalIdentity(node: Self.node, beganInEpoch: 0).loss(of: 1, at: 2) == nil)
     }
 
     @Test("a journal that is gone, or ends before what was begun, is lost")
     func lost() {
-        let member = JournalIdentity(node: Self.node, begun: 3)
+        let member = JournalIdentity(node: Self.node, beganInEpoch: 3)
         #expect(member.loss(of: nil, at: 4) == .missing)
         #expect(member.loss(of: 2, at: 4) == .older(found: 2, begun: 3))
     }
 
     @Test("what is of a later start than this one is of another directory")
     func ahead() {
-        let member = JournalIdentity(node: Self.node, begun: 3)
+        let member = JournalIdentity(node: Self.node, beganInEpoch: 3)
         #expect(member.loss(of: 3, at: 3) == .fromFutureEpoch(3))
         #expect(member.loss(of: 7, at: 4) == .fromFutureEpoch(7))
         #expect(member.loss(of: nil, at: 1) == .fromFutureEpoch(3))
@@ -39,7 +39,7 @@ struct JournalIdentityTests {
 
     @Test("its bytes are read as they were written, and not if any has changed")
     func bytes() throws {
-        let member = JournalIdentity(node: Self.node, begun: 0x0102_0304_0506_0708)
+        let member = JournalIdentity(node: Self.node, beganInEpoch: 0x0102_0304_0506_0708)
         let bytes = member.bytes
         #expect(bytes.count == JournalIdentity.bytesCount)
         #expect(try JournalIdentity(bytes.span) == member)

@@ -11,7 +11,7 @@ struct JournalModel: Equatable {
         switch write {
         case .record(let record, _):
             revive(record.id.stream)
-            records[record.id] = record.content
+            records[record.id] = record.encodedContent
             cut(record.id.stream)
         case .floor(let position, _):
             revive(position.process)
@@ -52,7 +52,7 @@ struct JournalModel: Equatable {
 
     /// What a start has found, in the same form.
     init(_ kept: PersistedLog) {
-        for record in kept.records { records[record.id] = record.content }
+        for record in kept.records { records[record.id] = record.encodedContent }
         for floor in kept.floors { floors[floor.process] = floor.count }
         retired = kept.retired
     }

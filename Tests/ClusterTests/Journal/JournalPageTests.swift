@@ -20,7 +20,7 @@ struct JournalPageTests {
         let record = InvalidationRecord(
             RecordID(stream: process, number: 5), content: [1, 2, 3])
         let memory = VoterSetConsensus.PersistentState(
-            standing: VoterConfiguration(VoterSet(foundedBy: Self.node)), joins: 1,
+            configuration: VoterConfiguration(VoterSet(foundedBy: Self.node)), joinCount: 1,
             records: [
                 ConsensusRecord(
                     base: VoterSet(foundedBy: Self.node), member: Self.node,

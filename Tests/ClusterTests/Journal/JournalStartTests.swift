@@ -122,7 +122,7 @@ struct JournalStartTests {
     @Test("one number of a stream with two contents is damage, and with one twice it is not")
     func twoContents() {
         let record = LogStage.record(1, 1)
-        let other = InvalidationRecord(record.id, content: LogStage.record(1, 2).content)
+        let other = InvalidationRecord(record.id, content: LogStage.record(1, 2).encodedContent)
         for (second, isDamage) in [(record, false), (other, true)] {
             var story = Story()
             story.write(1)

@@ -109,9 +109,9 @@ struct JournalWorld {
 
     mutating func remember() {
         let memory = VoterSetConsensus.PersistentState(
-            standing: Bool.random(using: &dice)
+            configuration: Bool.random(using: &dice)
                 ? nil : .random(using: &dice, listMax: 3),
-            joins: UInt64.random(in: 0...9, using: &dice),
+            joinCount: UInt64.random(in: 0...9, using: &dice),
             records: (0..<Int.random(in: 0...3, using: &dice)).map { _ in
                 .random(using: &dice, listMax: 2, holdsMax: 3)
             })

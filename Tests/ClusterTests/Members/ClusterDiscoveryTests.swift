@@ -164,7 +164,7 @@ private struct JoinStage {
     var isOver: Bool {
         watch.isComplete(members.node.discoveryView, hasVoterSet: isCounting, now: members.now)
     }
-    var rule: ClusterFormation.Rule { watch.rule(members.node.discoveryView) }
+    var rule: ClusterFormation.Rule { watch.formationRule(members.node.discoveryView) }
 
     mutating func resolve() {
         watch.seedsResolved(seeds, isComplete: true)

@@ -47,7 +47,7 @@ struct FrameCodecTests {
             let age = Interval(nanoseconds: Int64.random(in: -5...(1 << 50), using: &dice))
             let left = Interval(nanoseconds: Int64.random(in: -(1 << 50)...(1 << 50), using: &dice))
             let facts = EntryMetadata(
-                size: 9, bornAt: sent - age, freshUntil: sent + left, flags: [],
+                size: 9, generatedAt: sent - age, freshUntil: sent + left, flags: [],
                 lastModified: nil, date: WallTime(seconds: 3), entityTag: .empty)
             let arrived = PeerEntryFacts(facts, size: 9, now: sent)
                 .entryFacts(at: received, requestedAt: received)
@@ -68,7 +68,7 @@ struct FrameCodecTests {
             let asked = Instant(nanoseconds: Int64.random(in: 0...(1 << 50), using: &dice))
             let way = Interval(nanoseconds: Int64.random(in: 0...(1 << 34), using: &dice))
             let facts = EntryMetadata(
-                size: 9, bornAt: sent, validatedAt: sent - age, freshUntil: sent, flags: [],
+                size: 9, generatedAt: sent, validatedAt: sent - age, freshUntil: sent, flags: [],
                 lastModified: nil, date: WallTime(seconds: 3), entityTag: .empty)
             let arrived = PeerEntryFacts(facts, size: 9, now: sent)
                 .entryFacts(at: asked + way, requestedAt: asked)
@@ -78,7 +78,7 @@ struct FrameCodecTests {
             #expect(asked - arrived.validatedAt < age + .milliseconds(2))
         }
         let unknown = EntryMetadata(
-            size: 9, bornAt: .zero, freshUntil: .zero, flags: [], lastModified: nil,
+            size: 9, generatedAt: .zero, freshUntil: .zero, flags: [], lastModified: nil,
             date: WallTime(seconds: 3), entityTag: .empty)
         let arrived = PeerEntryFacts(unknown, size: 9, now: .zero).entryFacts(
             at: .zero, requestedAt: .zero)
@@ -88,7 +88,7 @@ struct FrameCodecTests {
     @Test("what is fresh for ever is so on the other side")
     func forEver() {
         let facts = EntryMetadata(
-            size: 9, bornAt: Instant(nanoseconds: .min), freshUntil: .distantFuture, flags: [],
+            size: 9, generatedAt: Instant(nanoseconds: .min), freshUntil: .distantFuture, flags: [],
             lastModified: nil, date: WallTime(seconds: 3), entityTag: .empty)
         let now = Instant.zero + .seconds(1_000_000)
         let arrived = PeerEntryFacts(facts, size: 9, now: now).entryFacts(at: now, requestedAt: now)
@@ -159,7 +159,7 @@ struct GossipSplitTests {
         let positions = (0..<2_000).map {
             StreamPosition(process: ProcessID(high: 1, low: UInt64($0)), count: 5)
         }
-        let frames = Gossip(.table(table, isRequest: true), knowledge: positions).frames
+        let frames = Gossip(.table(table, isRequest: true), positions: positions).frames
         #expect(frames.count == 3)
         let read = try read(frames)
         #expect(all(read) == table)
@@ -188,7 +188,7 @@ struct GossipSplitTests {
         let fetch = { (count: Int) in
             Gossip(
                 .updates(news),
-                knowledge: Array(repeating: PeerSamples.position, count: count)
+                positions: Array(repeating: PeerSamples.position, count: count)
             ).frames
         }
         let room = (65_536 - 24 - 200 * (4 + 56 + 4 + 251)) / 28

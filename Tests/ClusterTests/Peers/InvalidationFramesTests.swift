@@ -50,8 +50,8 @@ struct InvalidationFramesTests {
         }
         let response = InvalidationMessage.roundResponse(
             FenceResponse(
-                round: 7, holds: positions(1_024, 1),
-                view: VoterSetView(standing: nil, hasVoted: false, isCurrent: true)),
+                round: 7, synced: positions(1_024, 1),
+                view: VoterSetView(configuration: nil, hasVoted: false, isCurrent: true)),
             retired: positions(4_096, 2))
         let frames = try response.frames()
         #expect(frames.count > 2)
@@ -128,7 +128,7 @@ struct InvalidationFramesTests {
         let floors = many(PeerSamples.position, PeerProtocol.rangesMax)
         let positions = many(PeerSamples.position, PeerProtocol.messagePositionsMax)
         let members = many(PeerSamples.member.id, PeerProtocol.confirmationMembersMax)
-        let view = VoterSetView(standing: nil, isCurrent: false)
+        let view = VoterSetView(configuration: nil, isCurrent: false)
         let refused: [(PeerLimit, InvalidationMessage)] = [
             (.ranges, .repairRequest(ranges)),
             (.ranges, .repairResponse(RepairResponse(covered: ranges))),
@@ -136,11 +136,11 @@ struct InvalidationFramesTests {
             (.confirmationMembers, .confirmation([], members: members, view: view)),
             (
                 .positions,
-                .roundResponse(FenceResponse(round: 1, holds: positions, view: view), retired: [])
+                .roundResponse(FenceResponse(round: 1, synced: positions, view: view), retired: [])
             ),
             (
                 .positions,
-                .roundResponse(FenceResponse(round: 1, holds: [], view: view), retired: positions)
+                .roundResponse(FenceResponse(round: 1, synced: [], view: view), retired: positions)
             ),
         ]
         for (limit, message) in refused {
@@ -165,7 +165,8 @@ struct InvalidationFramesTests {
             (.repairResponse(empty), [3, 0, 32, 0] + range, 512, .ranges),
             (.repairResponse(empty), [2, 0, 24, 0] + zeros + zeros.prefix(8), 512, .ranges),
             (
-                .confirmation([], members: [], view: VoterSetView(standing: nil, isCurrent: false)),
+                .confirmation(
+                    [], members: [], view: VoterSetView(configuration: nil, isCurrent: false)),
                 [2, 0, 16, 0] + zeros, 1_024, .confirmationMembers
             ),
         ]
@@ -175,9 +176,9 @@ struct InvalidationFramesTests {
         }
         // An answer's limit holds over all its frames.
         let most = Array(repeating: PeerSamples.position, count: PeerProtocol.messagePositionsMax)
-        let view = VoterSetView(standing: nil, isCurrent: false)
+        let view = VoterSetView(configuration: nil, isCurrent: false)
         var frames = try InvalidationMessage.roundResponse(
-            FenceResponse(round: 1, holds: most, view: view), retired: most
+            FenceResponse(round: 1, synced: most, view: view), retired: most
         ).frames()
         #expect(try read(frames).count == 1)
         frames.insert(frames[0], at: 0)
@@ -193,8 +194,8 @@ struct InvalidationFramesTests {
         bytes[bytes.count - 1] ^= 1
         #expect(throws: PeerFault.malformed(.invalidations)) { try PeerFrame.read(kind, bytes) }
         let standing = VoterConfiguration(VoterSet(foundedBy: PeerSamples.member.id))
-        let view = VoterSetView(standing: standing, isCurrent: false)
-        let response = FenceResponse(round: nil, holds: [], view: view)
+        let view = VoterSetView(configuration: standing, isCurrent: false)
+        let response = FenceResponse(round: nil, synced: [], view: view)
         (kind, bytes) = try PeerFrame.invalidations(.roundResponse(response, retired: [])).parts()
         // Generation 2 with the opener alone can be; generation 0 cannot.
         bytes[12 + 4 + 6 + 2] = 0

@@ -10,8 +10,8 @@ struct PeerLinkInvalidationTests {
     private static func answer(positions count: Int) -> InvalidationMessage {
         .roundResponse(
             FenceResponse(
-                round: 3, holds: Array(repeating: PeerSamples.position, count: count),
-                view: VoterSetView(standing: nil, isCurrent: true)),
+                round: 3, synced: Array(repeating: PeerSamples.position, count: count),
+                view: VoterSetView(configuration: nil, isCurrent: true)),
             retired: [])
     }
 
@@ -65,7 +65,7 @@ struct PeerLinkInvalidationTests {
         func confirmation(_ members: [NodeID]) -> InvalidationMessage {
             .confirmation(
                 [PeerSamples.position], members: members,
-                view: VoterSetView(standing: nil, isCurrent: true))
+                view: VoterSetView(configuration: nil, isCurrent: true))
         }
         var sizes: [Bool] = []
         func say(_ members: [NodeID]) throws {
@@ -91,7 +91,7 @@ struct PeerLinkInvalidationTests {
     func unknownDigest() throws {
         var reader = InvalidationMessageDecoder()
         let said = try EncodedInvalidationMessage(
-            .confirmation([], members: [], view: VoterSetView(standing: nil, isCurrent: true)))
+            .confirmation([], members: [], view: VoterSetView(configuration: nil, isCurrent: true)))
         let short = try #require(said.frames.first)
         #expect(throws: PeerFault.self) {
             _ = try reader.read(

@@ -9,7 +9,7 @@ enum PeerSamples {
         ("GOODBYE", 0, .goodbye(Goodbye(.duplicateIdentity, "zwei Häher"))),
         (
             "GOSSIP ping", 0,
-            .gossip(Gossip(.ping(sequence: 0x0102_0304, updates: [record]), knowledge: [position]))
+            .gossip(Gossip(.ping(sequence: 0x0102_0304, updates: [record]), positions: [position]))
         ),
         (
             "GOSSIP ping request", 0,
@@ -25,14 +25,15 @@ enum PeerSamples {
             "OFFER", 0,
             .offers([
                 PeerOffer(
-                    digest: name(2).digest, size: 70_000, touches: 3, isNew: true, idleMinutes: 5)
+                    digest: name(2).digest, size: 70_000, touches: 3, isJustFetched: true,
+                    idleMinutes: 5)
             ])
         ),
         (
             "OFFER_ANSWERED", 0,
             .verdicts([
-                OfferOutcome(digest: name(2).digest, isKept: true),
-                OfferOutcome(digest: name(3).digest, isKept: false),
+                OfferOutcome(digest: name(2).digest, isStored: true),
+                OfferOutcome(digest: name(3).digest, isStored: false),
             ])
         ),
         ("INVALIDATIONS", 0, .invalidations(.push([invalidation]))),
@@ -41,7 +42,7 @@ enum PeerSamples {
             .invalidations(
                 .confirmation(
                     [position], members: [member.id, NodeID(low: 9, high: 0)],
-                    view: VoterSetView(standing: nil, hasVoted: true, isCurrent: false)))
+                    view: VoterSetView(configuration: nil, hasVoted: true, isCurrent: false)))
         ),
         ("TOLD", 0, .invalidations(.appliedPositions([position]))),
         ("WANTED", 0, .invalidations(.repairRequest([range]))),
@@ -61,9 +62,9 @@ enum PeerSamples {
             .invalidations(
                 .roundResponse(
                     FenceResponse(
-                        round: 6, holds: [position],
+                        round: 6, synced: [position],
                         view: VoterSetView(
-                            standing: VoterConfiguration(VoterSet(foundedBy: member.id)),
+                            configuration: VoterConfiguration(VoterSet(foundedBy: member.id)),
                             hasVoted: true, isCurrent: true)),
                     retired: [StreamPosition(process: ProcessID(high: 2, low: 1), count: 3)]))
         ),
@@ -124,7 +125,7 @@ enum PeerSamples {
         .get, name: name(1), key: Array("http://a.example/b".utf8),
         negotiation: [.avif, .webp], entityTag: Array("\"v1\"".utf8),
         request: Array("Accept: */*\r\n".utf8),
-        knowledge: [position], invalidations: [[1, 2, 3]])
+        positions: [position], invalidations: [[1, 2, 3]])
 
     static let entry: PeerEntry = {
         var entry = heldEntry
@@ -136,14 +137,14 @@ enum PeerSamples {
         status: 200, source: .fetch,
         facts: PeerEntryFacts(
             EntryMetadata(
-                size: 0, bornAt: .zero, validatedAt: .zero + .milliseconds(800),
+                size: 0, generatedAt: .zero, validatedAt: .zero + .milliseconds(800),
                 freshUntil: .zero + .seconds(60),
                 flags: [.strongDate, .isDated], staleWhileRevalidateSeconds: 5,
                 staleIfErrorSeconds: 600, lastModified: WallTime(seconds: 784_111_777),
                 date: WallTime(seconds: 784_111_999), entityTag: Extent(start: 6, count: 4)),
             size: nil, now: .zero + .milliseconds(1_500)),
         version: InvalidationVersion(epoch: 12, count: 345), head: Array("ETag: \"v1\"\r\n".utf8),
-        places: HeadOffsets(
+        headOffsets: HeadOffsets(
             partialStart: 0, multipartStart: 6, notModifiedStart: 12, contentType: .empty),
         tags: [Array("cats".utf8), Array("jays".utf8)], key: Array("http://a.example/b".utf8))
 

@@ -34,13 +34,13 @@ extension PeerOffer {
     static func random(using dice: inout SplitMix64) -> PeerOffer {
         PeerOffer(
             digest: dice.name().digest, size: dice.number(), touches: dice.number(),
-            isNew: Bool.random(using: &dice), idleMinutes: dice.number())
+            isJustFetched: Bool.random(using: &dice), idleMinutes: dice.number())
     }
 }
 
 extension OfferOutcome {
     static func random(using dice: inout SplitMix64) -> OfferOutcome {
-        OfferOutcome(digest: dice.name().digest, isKept: Bool.random(using: &dice))
+        OfferOutcome(digest: dice.name().digest, isStored: Bool.random(using: &dice))
     }
 }
 
@@ -97,7 +97,7 @@ extension Gossip {
             case 4: .updates(news)
             default: .table(news, isRequest: Bool.random(using: &dice))
             }
-        return Gossip(message, knowledge: knowledge)
+        return Gossip(message, positions: knowledge)
     }
 }
 
@@ -107,7 +107,7 @@ extension PeerQuery {
             Bool.random(using: &dice) ? .get : .probe, name: dice.name(),
             key: dice.bytes(max: 16_384), negotiation: .init(rawValue: dice.number()),
             entityTag: dice.bytes(max: 1_024), request: dice.bytes(max: 32_768),
-            knowledge: dice.list(max: 256) { .random(using: &$0) },
+            positions: dice.list(max: 256) { .random(using: &$0) },
             invalidations: dice.list(max: 15) { $0.bytes(max: 268) })
         question.trace = PeerQuery.RequestTrace(
             requestID: dice.bytes(max: 128), traceParent: dice.bytes(max: 128),
@@ -145,7 +145,8 @@ extension PeerEntry {
         let now = Instant(nanoseconds: Int64.random(in: 0...(1 << 60), using: &dice))
         let facts = EntryMetadata(
             size: 0,
-            bornAt: now - Interval.milliseconds(Int64.random(in: -9...99_999_999, using: &dice)),
+            generatedAt: now
+                - Interval.milliseconds(Int64.random(in: -9...99_999_999, using: &dice)),
             freshUntil: now
                 + Interval.milliseconds(Int64.random(in: -99_999...99_999_999, using: &dice)),
             flags: .init(rawValue: dice.number()), staleWhileRevalidateSeconds: dice.number(),
@@ -162,7 +163,7 @@ extension PeerEntry {
             facts: PeerEntryFacts(
                 facts, size: Bool.random(using: &dice) ? nil : dice.number(), now: now),
             version: dice.stamp(), head: head,
-            places: Bool.random(using: &dice)
+            headOffsets: Bool.random(using: &dice)
                 ? nil
                 : HeadOffsets(
                     partialStart: place(&dice), multipartStart: place(&dice),

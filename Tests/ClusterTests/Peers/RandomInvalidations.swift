@@ -33,7 +33,7 @@ extension InvalidationMessage {
             return .roundResponse(
                 FenceResponse(
                     round: Bool.random(using: &dice) ? nil : dice.number(),
-                    holds: dice.list(max: positionsMax / 2) { .random(using: &$0) },
+                    synced: dice.list(max: positionsMax / 2) { .random(using: &$0) },
                     view: .random(using: &dice)),
                 retired: dice.list(max: positionsMax / 2) { .random(using: &$0) })
         }

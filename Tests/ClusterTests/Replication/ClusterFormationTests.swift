@@ -7,7 +7,7 @@ struct ClusterFormationTests {
     private func id(_ number: UInt64) -> NodeID { LogStage.id(number) }
 
     private func newcomer(_ number: UInt64, for nominee: UInt64?) -> (NodeID, VoterSetView?) {
-        (id(number), VoterSetView(standing: nil, isCurrent: false, nominee: nominee.map(id)))
+        (id(number), VoterSetView(configuration: nil, isCurrent: false, nominee: nominee.map(id)))
     }
 
     private func opens(
@@ -41,7 +41,7 @@ struct ClusterFormationTests {
     @Test("whoever knows of a cluster is followed, whatever the rule")
     func known() {
         let member = VoterSetView(
-            standing: VoterConfiguration(VoterSet(foundedBy: id(9))), isCurrent: true)
+            configuration: VoterConfiguration(VoterSet(foundedBy: id(9))), isCurrent: true)
         for rule in [ClusterFormation.Rule.unanimous, .majority(of: 3), .operatorOrdered] {
             var formation = ClusterFormation()
             formation.rule = rule

@@ -18,7 +18,7 @@ struct ExchangeStoryTests {
             start.persistedLog = kept
             start.persistentState = set.map {
                 VoterSetConsensus.PersistentState(
-                    standing: VoterConfiguration($0), joins: 1, records: [])
+                    configuration: VoterConfiguration($0), joinCount: 1, records: [])
             }
             exchange = InvalidationReplication(start, now: now)
             exchange.started(now: now, using: &dice, effects: &effects)
@@ -42,9 +42,10 @@ struct ExchangeStoryTests {
             round: UInt64 = 7, holds: [StreamPosition] = [], retired: [StreamPosition] = []
         ) {
             let view = VoterSetView(
-                standing: set.map { VoterConfiguration($0) }, isCurrent: isCurrent, nominee: nominee
+                configuration: set.map { VoterConfiguration($0) }, isCurrent: isCurrent,
+                nominee: nominee
             )
-            let response = FenceResponse(round: round, holds: holds, view: view)
+            let response = FenceResponse(round: round, synced: holds, view: view)
             tell(.messageReceived(.roundResponse(response, retired: retired), from: LogStage.id(2)))
         }
 
@@ -245,7 +246,7 @@ struct ExchangeStoryTests {
         arguments: [true, false])
     func young(isOtherYoung: Bool) throws {
         let members = (1...3).map { LogStage.id($0) }
-        let set = try #require(VoterSet(opener: members[0], generation: 3, members: members))
+        let set = try #require(VoterSet(founder: members[0], generation: 3, members: members))
         var stage = Stage(following: set)
         for place in 1...2 {
             stage.tell(.connected(members[place], on: ConnectionID(UInt64(place))))
@@ -255,7 +256,7 @@ struct ExchangeStoryTests {
         stage.tell(.synced)
         for (node, isYoung) in [(members[1], isOtherYoung), (members[2], false)] {
             let view = VoterSetView(
-                standing: VoterConfiguration(set), isCurrent: true, isYoung: isYoung)
+                configuration: VoterConfiguration(set), isCurrent: true, isRecentlyStarted: isYoung)
             let positions = [LogStage.position(1, 1)]
             stage.tell(
                 .messageReceived(.confirmation(positions, members: members, view: view), from: node)
@@ -293,13 +294,13 @@ struct ExchangeStoryTests {
         arguments: [
             VoterSet(foundedBy: LogStage.id(2), recovery: 1),
             VoterSet(
-                opener: LogStage.id(1), generation: 8, members: [1, 2].map { LogStage.id($0) }),
+                founder: LogStage.id(1), generation: 8, members: [1, 2].map { LogStage.id($0) }),
         ])
     func silent(next: VoterSet?) throws {
         var stage = Stage.opened()
         stage.tell(.connected(other, on: ConnectionID(1)))
         let members = [LogStage.id(1), other] + (3...5).map { LogStage.id($0) }
-        let first = VoterSet(opener: LogStage.id(1), generation: 5, members: members.sorted())
+        let first = VoterSet(founder: LogStage.id(1), generation: 5, members: members.sorted())
         for case let set? in [first, next] {
             stage.answers(set, isCurrent: true, round: 1)
         }

@@ -97,7 +97,7 @@ struct ValidationTests {
                 HTTPDate.parse(response.bytes.span, at: $0.range, now: sunday)
             }
             let facts = EntryMetadata(
-                size: 1, bornAt: .zero, freshUntil: .zero, flags: [], lastModified: modified,
+                size: 1, generatedAt: .zero, freshUntil: .zero, flags: [], lastModified: modified,
                 date: sunday, entityTag: head.entityTag)
             validation.add(head.bytes, metadata: facts)
             #expect(Validators(head.bytes, metadata: facts).lastModified == modified)

@@ -8,7 +8,7 @@ import Trials
 let receipt = Freshness.ResponseTiming(
     requestedAt: Instant(nanoseconds: 998_000_000_000),
     receivedAt: Instant(nanoseconds: 1_000_000_000_000),
-    receivedWall: WallTime(seconds: 784_111_777))
+    receivedWallTime: WallTime(seconds: 784_111_777))
 
 @Suite struct FreshnessTests {
     private func freshness(_ head: ResponseHead, defaultTTL: Int64 = 3600) -> Freshness {
@@ -142,7 +142,8 @@ let receipt = Freshness.ResponseTiming(
             let receipt = Freshness.ResponseTiming(
                 requestedAt: Instant(nanoseconds: start) - Interval(nanoseconds: journey),
                 receivedAt: Instant(nanoseconds: start),
-                receivedWall: WallTime(seconds: Int64.random(in: 0...4_000_000_000, using: &dice)))
+                receivedWallTime: WallTime(
+                    seconds: Int64.random(in: 0...4_000_000_000, using: &dice)))
             let head = ResponseHead(status: 200, fields: fields)
             let found = Freshness(
                 head, control: EffectiveCacheControl(head), timing: receipt,

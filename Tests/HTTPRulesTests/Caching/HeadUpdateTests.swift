@@ -8,7 +8,7 @@ struct HeadUpdateTests {
         _ head: StoredHead, flags: EntryFlags = [], lifetime: Int64 = 60, size: UInt64 = 1
     ) -> EntryMetadata {
         EntryMetadata(
-            size: size, bornAt: .zero, freshUntil: .zero + .seconds(lifetime), flags: flags,
+            size: size, generatedAt: .zero, freshUntil: .zero + .seconds(lifetime), flags: flags,
             lastModified: nil, date: WallTime(seconds: 0), entityTag: head.entityTag)
     }
 

@@ -8,7 +8,7 @@ func facts(
     flags: EntryFlags = []
 ) -> EntryMetadata {
     EntryMetadata(
-        size: size, bornAt: .zero, freshUntil: .zero, flags: flags,
+        size: size, generatedAt: .zero, freshUntil: .zero, flags: flags,
         lastModified: lastModified.map { WallTime(seconds: $0) }, date: WallTime(seconds: date),
         entityTag: .empty)
 }

@@ -129,7 +129,7 @@ private func modified(_ secondsBefore: Int64) -> String {
             let journey = Int64.random(in: 0...9, using: &dice)
             let came = Freshness.ResponseTiming(
                 requestedAt: receipt.receivedAt - .seconds(journey),
-                receivedAt: receipt.receivedAt, receivedWall: receipt.receivedWallTime)
+                receivedAt: receipt.receivedAt, receivedWallTime: receipt.receivedWallTime)
             let head = ResponseHead(status: 200, fields: given.map { "Age: \($0)" })
             let found = Freshness(
                 head, control: EffectiveCacheControl(head), timing: came, policy: FreshnessPolicy())

@@ -12,7 +12,7 @@ struct StoredHeadCheckTests {
         size: 12)
 
     private static let facts = EntryMetadata(
-        size: 12, bornAt: .zero, freshUntil: .zero, flags: [], lastModified: nil,
+        size: 12, generatedAt: .zero, freshUntil: .zero, flags: [], lastModified: nil,
         date: WallTime(seconds: 0), entityTag: .empty)
 
     /// What is wrong with a head; nil if nothing is.

@@ -173,7 +173,7 @@ import Testing
         let later = Freshness.ResponseTiming(
             requestedAt: receipt.requestedAt + .seconds(100),
             receivedAt: receipt.receivedAt + .seconds(100),
-            receivedWall: WallTime(seconds: receipt.receivedWallTime.seconds + 100))
+            receivedWallTime: WallTime(seconds: receipt.receivedWallTime.seconds + 100))
         return freshened(head, facts, ResponseHead(status: 304, fields: fields), later)
     }
 

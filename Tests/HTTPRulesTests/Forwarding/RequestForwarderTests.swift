@@ -88,7 +88,7 @@ struct RequestForwarderTests {
         let cause = RequestCorrelation(RequestID(process: 1, number: 2), trace)
         var rules = plain
         rules.removed = FieldNames(["traceparent", "tracestate"])
-        rules.lines = [FieldSetting(text: "x-request-id: mine")].compactMap { $0 }
+        rules.overriddenLines = [FieldSetting(text: "x-request-id: mine")].compactMap { $0 }
         #expect(
             fields(outcome(Self.traced, rules, cause: cause)) == ["A: 1", "x-request-id: mine"])
     }
@@ -127,7 +127,7 @@ struct RequestForwarderTests {
         #expect(fields(outcome(client, purpose: .store(Validation()))) == ["A: 1"])
         let head = StoredHead(site: ["ETag: \"s\"", "Last-Modified: L"])
         let facts = EntryMetadata(
-            size: 1, bornAt: .zero, freshUntil: .zero, flags: [],
+            size: 1, generatedAt: .zero, freshUntil: .zero, flags: [],
             lastModified: WallTime(seconds: 1), date: WallTime(seconds: 2),
             entityTag: head.entityTag)
         var validation = Validation()
@@ -285,7 +285,7 @@ struct RequestForwarderTests {
     func decided() {
         var rules = plain
         rules.removed = FieldNames(["x-forwarded-host"])
-        rules.lines = [FieldSetting(text: "x-forwarded-proto: https")].compactMap { $0 }
+        rules.overriddenLines = [FieldSetting(text: "x-forwarded-proto: https")].compactMap { $0 }
         let found = lines(outcome(["X-Forwarded-Proto: a", "X-Forwarded-Host: b"], rules))
         #expect(
             found.dropFirst(2).dropLast() == [
@@ -301,8 +301,10 @@ struct RequestForwarderTests {
         ]
         var rules = plain
         rules.removed = FieldNames(["cookie", "authorization"])
-        rules.lines = [FieldSetting(text: "user-agent: me"), FieldSetting(text: "X-Key: 1")]
-            .compactMap { $0 }
+        rules.overriddenLines = [
+            FieldSetting(text: "user-agent: me"), FieldSetting(text: "X-Key: 1"),
+        ]
+        .compactMap { $0 }
         #expect(
             fields(outcome(client, rules)) == [
                 "Accept-Language: de", "Content-Type: t", "Range: r", "Cache-Control: no-cache",
@@ -339,7 +341,7 @@ struct RequestForwarderTests {
         let post = fields(outcome(["Accept: a/json", "accept-encoding: x"], rules, method: "POST"))
         #expect(post == ["Accept: a/json", "accept-encoding: x"])
         rules.normalisesAccept = false
-        rules.lines = [FieldSetting(text: "Accept-Encoding: gzip")].compactMap { $0 }
+        rules.overriddenLines = [FieldSetting(text: "Accept-Encoding: gzip")].compactMap { $0 }
         #expect(fields(outcome([], rules)) == ["Accept-Encoding: gzip"])
     }
 
@@ -348,7 +350,7 @@ struct RequestForwarderTests {
         var rules = plain
         rules.normalisesAcceptEncoding = true
         rules.removed = FieldNames(["cookie"])
-        rules.lines = [FieldSetting(text: "X-A: 2")].compactMap { $0 }
+        rules.overriddenLines = [FieldSetting(text: "X-A: 2")].compactMap { $0 }
         let client = ResponseHead(
             200, "Cookie: a", "Accept-Encoding: br, gzip", "X-A: 1", "Accept: x", "Connection: y",
             "Y: 1", "Host: h", "Range: bytes=0-0")

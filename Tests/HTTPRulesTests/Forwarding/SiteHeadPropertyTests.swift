@@ -77,7 +77,7 @@ struct SiteHeadPropertyTests {
         var dice = SplitMix64(seed: seed)
         let head = StoredHead(site: randomFields(&dice), size: 1)
         let facts = EntryMetadata(
-            size: 1, bornAt: .zero, freshUntil: .zero, flags: [], lastModified: nil,
+            size: 1, generatedAt: .zero, freshUntil: .zero, flags: [], lastModified: nil,
             date: WallTime(seconds: 0), entityTag: head.entityTag)
         let update = ResponseHead(status: 304, fields: randomFields(&dice))
         let merged = head.updated(with: update, metadata: facts)

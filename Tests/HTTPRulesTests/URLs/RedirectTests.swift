@@ -60,7 +60,7 @@ import Testing
     // MARK: What a redirect says of the answer behind it
 
     private static let receipt = Freshness.ResponseTiming(
-        requestedAt: .zero, receivedAt: .zero, receivedWall: WallTime(seconds: 1_000_000_000))
+        requestedAt: .zero, receivedAt: .zero, receivedWallTime: WallTime(seconds: 1_000_000_000))
 
     private func examine(_ redirect: [String], _ fields: [String] = []) -> Cacheability {
         var examination = CacheabilityRules.evaluate(

@@ -4,8 +4,8 @@ import Testing
 
 @Suite("The circuit of an origin")
 struct CircuitBreakerTests {
-    let limits = CircuitLimits(failures: 3, pause: .seconds(5))
-    let usual = CircuitLimits(failures: 20, pause: .seconds(5))
+    let limits = CircuitLimits(failures: 3, openInterval: .seconds(5))
+    let usual = CircuitLimits(failures: 20, openInterval: .seconds(5))
 
     private func at(_ seconds: Int64) -> Instant { .zero + .seconds(seconds) }
 
@@ -128,7 +128,7 @@ struct CircuitBreakerTests {
     @Test("Without a number of failures it never opens")
     func off() {
         var circuit = CircuitBreaker()
-        let never = CircuitLimits(failures: nil, pause: .seconds(5))
+        let never = CircuitLimits(failures: nil, openInterval: .seconds(5))
         for number in 1...1000 {
             let failure: CircuitBreaker.Failure =
                 number % 2 == 0 ? .connection : .response(path: UInt64(number))

@@ -23,7 +23,7 @@ private struct Loops {
         gate = OriginAdmission(
             settings: OriginAdmission.Settings(
                 connectionsMax: connectionsMax, queueMax: 20,
-                circuit: CircuitLimits(failures: nil, pause: .seconds(1))))
+                circuit: CircuitLimits(failures: nil, openInterval: .seconds(1))))
         busy = Array(repeating: 0, count: loopCount)
         idle = busy
         asked = busy
@@ -34,7 +34,7 @@ private struct Loops {
 
     mutating func arrive(on loop: Int, mayJoin: Bool = false) {
         fetches += 1
-        let ticket = OriginAdmission.TransactionID(loop: loop, fetch: fetches)
+        let ticket = OriginAdmission.TransactionID(loop: loop, transaction: fetches)
         let mayJoin = mayJoin && busy[loop] > 0
         switch gate.requestAdmission(ticket, at: origin, mayJoin: mayJoin, now: .zero) {
         case .join: joined[loop] += 1
@@ -119,9 +119,9 @@ struct OriginGateJoinTests {
         var gate = OriginAdmission(
             settings: OriginAdmission.Settings(
                 connectionsMax: 1, queueMax: 9,
-                circuit: CircuitLimits(failures: nil, pause: .seconds(1))))
+                circuit: CircuitLimits(failures: nil, openInterval: .seconds(1))))
         func ticket(_ loop: Int, _ fetch: UInt64) -> OriginAdmission.TransactionID {
-            OriginAdmission.TransactionID(loop: loop, fetch: fetch)
+            OriginAdmission.TransactionID(loop: loop, transaction: fetch)
         }
         #expect(
             gate.requestAdmission(ticket(0, 1), at: origin, mayJoin: false, now: .zero) == .open)
@@ -190,7 +190,8 @@ struct OriginGateShareTests {
         var gate = OriginAdmission(
             settings: OriginAdmission.Settings(
                 connectionsMax: 4, queueMax: 20,
-                circuit: CircuitLimits(failures: nil, pause: .seconds(1)), clientPercent: 50))
+                circuit: CircuitLimits(failures: nil, openInterval: .seconds(1)), clientPercent: 50)
+        )
         var busy: [OriginAdmission.TransactionID: Int] = [:]
         var waiting: [OriginAdmission.TransactionID: Int] = [:]
         var idle = 0
@@ -200,7 +201,7 @@ struct OriginGateShareTests {
 
         mutating func arrive(as client: Int) {
             fetches += 1
-            let ticket = OriginAdmission.TransactionID(loop: 0, fetch: fetches)
+            let ticket = OriginAdmission.TransactionID(loop: 0, transaction: fetches)
             let holders = [QuotaHolder.client(.v4(UInt32(client)))]
             switch gate.requestAdmission(ticket, for: holders, at: origin, now: .zero) {
             case .open: busy[ticket] = client

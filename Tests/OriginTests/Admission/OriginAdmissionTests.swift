@@ -11,11 +11,11 @@ struct OriginAdmissionTests {
         OriginAdmission(
             settings: OriginAdmission.Settings(
                 connectionsMax: connections, queueMax: queue,
-                circuit: CircuitLimits(failures: failures, pause: .seconds(5))))
+                circuit: CircuitLimits(failures: failures, openInterval: .seconds(5))))
     }
 
     private func ticket(_ fetch: UInt64, loop: Int = 0) -> OriginAdmission.TransactionID {
-        OriginAdmission.TransactionID(loop: loop, fetch: fetch)
+        OriginAdmission.TransactionID(loop: loop, transaction: fetch)
     }
 
     private func at(_ seconds: Int64) -> Instant { .zero + .seconds(seconds) }
@@ -136,7 +136,7 @@ struct OriginAdmissionTests {
         var gate = OriginAdmission(
             settings: OriginAdmission.Settings(
                 connectionsMax: 4, queueMax: 4,
-                circuit: CircuitLimits(failures: nil, pause: .seconds(5)), clientPercent: 50,
+                circuit: CircuitLimits(failures: nil, openInterval: .seconds(5)), clientPercent: 50,
                 uploadPercent: 25))
         let bad = [QuotaHolder.client(.v4(1))]
         let good = [QuotaHolder.client(.v4(2))]
@@ -192,7 +192,8 @@ struct OriginAdmissionTests {
         var gate = OriginAdmission(
             settings: OriginAdmission.Settings(
                 connectionsMax: 4, queueMax: 4,
-                circuit: CircuitLimits(failures: nil, pause: .seconds(5)), uploadPercent: 50))
+                circuit: CircuitLimits(failures: nil, openInterval: .seconds(5)), uploadPercent: 50)
+        )
         for number in 1...2 {
             let admission = gate.requestAdmission(
                 ticket(UInt64(number)), for: [.uploads], at: origin, now: at(0))

@@ -122,7 +122,7 @@ struct SharingTests {
     func circuit() async throws {
         try await Rig.run(
             settings: {
-                $0.admission.circuit = CircuitLimits(failures: 3, pause: .seconds(3600))
+                $0.admission.circuit = CircuitLimits(failures: 3, openInterval: .seconds(3600))
             }
         ) { rig in
             let origin = try await rig.origin(

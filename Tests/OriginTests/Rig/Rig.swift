@@ -217,7 +217,7 @@ struct Rig: Sendable {
                 NIOLoopBound(
                     OriginClient(
                         loop: loop, resolver: resolver, addressGuard: addressGuard,
-                        patterns: allowed, exchange: exchange, settings: chosen,
+                        patterns: allowed, coordinator: exchange, settings: chosen,
                         now: { bootClock() + lead.value }),
                     eventLoop: loop)
             }.get()

@@ -101,7 +101,7 @@ final class LogRig {
             RecoveredMarks(table: MarkTable(wanted(marks)), lastVersion: reached)
         }
         let log = try DiskLog.open(
-            volume, settings, identity, marks: book, figures: figures, formerWall: formerWall,
+            volume, settings, identity, marks: book, counters: figures, formerWall: formerWall,
             now: now
         ) { notes.append($0) }
         current = log

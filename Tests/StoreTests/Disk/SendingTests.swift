@@ -66,7 +66,7 @@ struct SendingTests {
             .init(
                 plan: plan, ageLimit: .seconds(1_000_000), keys: (3, 4), random: SplitMix64(seed: 5)
             ),
-            directory.identity, figures: DiskCounters(), formerWall: 0, now: now
+            directory.identity, counters: DiskCounters(), formerWall: 0, now: now
         ) { _ in }
         ends = Ends()
         try store(answer)

@@ -54,7 +54,7 @@ import Trials
         #expect(work.bytesPerEntry <= Double(Self.bytesPerEntryMax))
         #expect(work.stepsMost <= 48 && work.movesMost <= 1)
         #expect(work.steps <= 6 * UInt64(entries))
-        let left = (index.count, index.residentBytes)
+        let left = (index.count, index.allocatedBytes)
         #expect(left.0 == 0 && left.1 <= 4_096)
     }
 
@@ -81,7 +81,7 @@ import Trials
             movesMost = max(movesMost, index.moves - movesBefore)
             (stepsBefore, movesBefore) = (index.steps, index.moves)
             guard index.count >= countMin else { return }
-            bytesPerEntry = max(bytesPerEntry, Double(index.residentBytes) / Double(index.count))
+            bytesPerEntry = max(bytesPerEntry, Double(index.allocatedBytes) / Double(index.count))
         }
     }
 
@@ -91,11 +91,11 @@ import Trials
         for number in 0..<20_000 {
             index.insert(Self.digest(number), Self.entry(number))
             guard number > Self.countMin else { continue }
-            let full = index.residentBytes
+            let full = index.allocatedBytes
             let removed = index.remove(Self.digest(number), ifAt: Self.entry(number).location)
-            let less = index.residentBytes
+            let less = index.allocatedBytes
             index.insert(Self.digest(number), Self.entry(number))
-            let again = index.residentBytes
+            let again = index.allocatedBytes
             #expect(removed && full == less && less == again)
             #expect(again <= Self.bytesPerEntryMax * (number + 1))
         }

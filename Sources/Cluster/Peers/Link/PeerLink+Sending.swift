@@ -25,9 +25,9 @@ extension PeerLink {
     /// Sends outcomes of offers, at most ``PeerProtocol/offersMax``.
     ///
     /// - Throws: The reason why nothing is sent.
-    package mutating func send(verdicts: [OfferOutcome]) throws(SendError) {
+    package mutating func send(outcomes: [OfferOutcome]) throws(SendError) {
         try checkRoom()
-        control.append(try OfferOutcome.frame(verdicts))
+        control.append(try OfferOutcome.frame(outcomes))
     }
 
     /// Sends a message about invalidations, after everything queued and before any later query.

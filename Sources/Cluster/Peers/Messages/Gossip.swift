@@ -38,9 +38,9 @@ package struct Gossip: Hashable, Sendable {
     package var positions: [StreamPosition]
 
     /// Creates gossip from its parts.
-    package init(_ message: GossipMessage, knowledge: [StreamPosition] = []) {
+    package init(_ message: GossipMessage, positions: [StreamPosition] = []) {
         self.message = message
-        self.positions = knowledge
+        self.positions = positions
     }
 
     /// The kinds of messages on the wire.
@@ -143,7 +143,7 @@ package struct Gossip: Hashable, Sendable {
             default: continue
             }
         }
-        return Gossip(plain.message, knowledge: knowledge)
+        return Gossip(plain.message, positions: knowledge)
     }
 }
 

@@ -176,8 +176,8 @@ extension InvalidationMessage.Flags {
     /// Returns the view that these flags and the other fields of a message describe.
     func view(_ standing: VoterConfiguration?, _ nominee: NodeID?) -> VoterSetView {
         VoterSetView(
-            standing: standing, hasVoted: contains(.hasVoted), isCurrent: contains(.isCurrent),
-            isYoung: contains(.isYoung), nominee: nominee)
+            configuration: standing, hasVoted: contains(.hasVoted), isCurrent: contains(.isCurrent),
+            isRecentlyStarted: contains(.isYoung), nominee: nominee)
     }
 }
 

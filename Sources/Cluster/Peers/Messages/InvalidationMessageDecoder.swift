@@ -166,7 +166,7 @@ package struct InvalidationMessageDecoder: Sendable {
         }
         let round = flags.contains(.hasRound) ? payload.little64(at: 4) : nil
         return .roundResponse(
-            FenceResponse(round: round, holds: positions.holds, view: view),
+            FenceResponse(round: round, synced: positions.holds, view: view),
             retired: positions.retired)
     }
 }

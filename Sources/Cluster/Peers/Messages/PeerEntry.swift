@@ -96,14 +96,14 @@ package struct PeerEntry: Hashable, Sendable {
     package init(
         status: UInt16, source: Source, facts: PeerEntryFacts, version: InvalidationVersion,
         head: [UInt8],
-        places: HeadOffsets? = nil, tags: [[UInt8]] = [], key: [UInt8] = []
+        headOffsets: HeadOffsets? = nil, tags: [[UInt8]] = [], key: [UInt8] = []
     ) {
         self.status = status
         self.source = source
         self.facts = facts
         self.invalidationVersion = version
         self.head = head
-        self.headOffsets = places
+        self.headOffsets = headOffsets
         self.tags = tags
         self.key = key
     }
@@ -285,7 +285,7 @@ package struct PeerEntryFacts: Hashable, Sendable {
     /// then.
     package func entryFacts(at now: Instant, requestedAt: Instant) -> EntryMetadata {
         EntryMetadata(
-            size: size ?? 0, bornAt: now - .milliseconds(ageMilliseconds),
+            size: size ?? 0, generatedAt: now - .milliseconds(ageMilliseconds),
             validatedAt: validatedMilliseconds == .max
                 ? .distantPast : requestedAt - .milliseconds(Int64(validatedMilliseconds)),
             freshUntil: now + .milliseconds(freshMilliseconds), flags: flags,

@@ -16,13 +16,14 @@ package struct PeerOffer: Hashable, Sendable {
 
     /// Creates an offer from its parts.
     package init(
-        digest: EntryDigest, size: UInt64, touches: UInt32, isNew: Bool, idleMinutes: UInt16 = 0
+        digest: EntryDigest, size: UInt64, touches: UInt32, isJustFetched: Bool,
+        idleMinutes: UInt16 = 0
     ) {
         self.idleMinutes = idleMinutes
         self.digest = digest
         self.size = size
         self.touches = touches
-        self.isJustFetched = isNew
+        self.isJustFetched = isJustFetched
     }
 }
 
@@ -44,7 +45,7 @@ extension PeerOffer: BatchElement {
         self.init(
             digest: bytes.digest(at: offset), size: bytes.little64(at: offset + 16),
             touches: bytes.little32(at: offset + 24),
-            isNew: bytes.little16(at: offset + 28) & Self.justFetchedFlag != 0,
+            isJustFetched: bytes.little16(at: offset + 28) & Self.justFetchedFlag != 0,
             idleMinutes: bytes.little16(at: offset + 30))
     }
 
@@ -67,9 +68,9 @@ package struct OfferOutcome: Hashable, Sendable {
     package var isStored: Bool
 
     /// Creates an outcome from its parts.
-    package init(digest: EntryDigest, isKept: Bool) {
+    package init(digest: EntryDigest, isStored: Bool) {
         self.digest = digest
-        self.isStored = isKept
+        self.isStored = isStored
     }
 }
 
@@ -88,7 +89,7 @@ extension OfferOutcome: BatchElement {
 
     /// Decodes the outcome at `offset`; an unknown code is a refusal.
     package init(_ bytes: Span<UInt8>, at offset: Int) {
-        self.init(digest: bytes.digest(at: offset), isKept: bytes[offset + 16] == Self.storedCode)
+        self.init(digest: bytes.digest(at: offset), isStored: bytes[offset + 16] == Self.storedCode)
     }
 
     /// Encodes the outcome.

@@ -68,7 +68,7 @@ package struct PeerQuery: Hashable, Sendable {
     ///   - invalidations: Invalidation records not yet sent on this connection.
     package init(
         _ kind: Kind, name: EntryName, key: [UInt8], negotiation: Negotiation = [],
-        entityTag: [UInt8] = [], request: [UInt8] = [], knowledge: [StreamPosition] = [],
+        entityTag: [UInt8] = [], request: [UInt8] = [], positions: [StreamPosition] = [],
         invalidations: [[UInt8]] = []
     ) {
         self.kind = kind
@@ -77,7 +77,7 @@ package struct PeerQuery: Hashable, Sendable {
         self.negotiation = negotiation
         self.entityTag = entityTag
         self.request = request
-        self.positions = knowledge
+        self.positions = positions
         self.invalidations = invalidations
     }
 

@@ -206,7 +206,7 @@ extension EntryInspection {
             guard let chunks = view.readChunks(&reading, from: 0, count: count) else { return nil }
             for chunk in chunks { bytes.append(contentsOf: chunk.readableBytesView) }
         }
-        let type = found.head.slice(found.head.layout.contentType)
+        let type = found.head.slice(found.head.layout.contentTypeExtent)
         return Body(
             contentType: String(decoding: type, as: UTF8.self),
             contentCodings: fields(found.head.bytes).filter { $0.name == "content-encoding" }
@@ -223,7 +223,7 @@ extension EntryInspection {
         variant.isOnDisk = found.diskReading != nil
         variant.status = found.head.status
         variant.contentType = String(
-            decoding: found.head.slice(found.head.layout.contentType), as: UTF8.self)
+            decoding: found.head.slice(found.head.layout.contentTypeExtent), as: UTF8.self)
         variant.bodyBytes = facts.size
         variant.ageMilliseconds = max(.zero, now - facts.generatedAt).milliseconds
         let purge = purgeEffect(of: found)

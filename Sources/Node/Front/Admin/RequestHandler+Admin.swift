@@ -57,7 +57,7 @@ extension RequestHandler {
         case .recover: send("recovering", unless: node.recover())
         case .getRing: send(node.ringDocument().json)
         case .listOrigins:
-            let standings = node.exchange.statuses(now: SystemClock.now())
+            let standings = node.originCoordinator.statuses(now: SystemClock.now())
             send(OriginDocument.json(standings.map(OriginDocument.init)))
         case .getConfiguration: send(node.configurationDocument.json)
         case .getLogLevel: send(LogLevelDocument(node.logger.logLevel.rawValue).json)

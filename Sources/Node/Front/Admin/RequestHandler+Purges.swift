@@ -187,12 +187,12 @@ extension ReceiptDocument {
             ReceiptID(high: name.stream.high, low: name.stream.low, number: name.number),
             id: invalidation.clientID, isSoft: purge.mode == .soft,
             targets: purge.targets,
-            issuedBy: node.issuer(of: name).map { "\($0)" },
-            seenBy: "\(node.purges.id)", heldMilliseconds: (now - receipt.heldSince).milliseconds,
+            issuer: node.issuer(of: name).map { "\($0)" },
+            observer: "\(node.purges.id)", ageMilliseconds: (now - receipt.heldSince).milliseconds,
             majorityMilliseconds: receipt.majorityAt.map {
                 ($0 - receipt.heldSince).milliseconds
             },
-            boundedInMilliseconds: receipt.boundedAt.map { max(.zero, $0 - now).milliseconds },
+            millisecondsUntilBounded: receipt.boundedAt.map { max(.zero, $0 - now).milliseconds },
             members: receipt.confirmations.map { line in
                 let standing: ReceiptDocument.ConfirmationState =
                     switch line.status {

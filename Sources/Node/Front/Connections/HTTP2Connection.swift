@@ -27,8 +27,8 @@ final class HTTP2Connection: ChannelDuplexHandler, MissSchedulerWaiter {
     }
 
     let loopContext: EventLoopContext
-    private let peer: Client
-    var client: Client? { peer }
+    private let connectedClient: Client
+    var client: Client? { connectedClient }
     /// The admin port serves HTTP/1.1 only.
     let plane = RequestHandler.Plane.data
     var index = 0
@@ -67,17 +67,17 @@ final class HTTP2Connection: ChannelDuplexHandler, MissSchedulerWaiter {
     /// Creates a connection for a channel of the loop of `loopContext`.
     init(on loopContext: EventLoopContext, client: Client) {
         self.loopContext = loopContext
-        peer = client
+        connectedClient = client
     }
 
     // MARK: The channel
 
     func handlerAdded(context: ChannelHandlerContext) {
         self.context = context
-        if !peer.isSecure { writer.open(context) }
+        if !connectedClient.isSecure { writer.open(context) }
         loopContext.connectionOpened(self)
         deadline = SystemClock.now() + settings.idleTimeout
-        if loopContext.hasAccessLog { peer.recordRemoteAddress() }
+        if loopContext.hasAccessLog { connectedClient.recordRemoteAddress() }
     }
 
     func channelInactive(context: ChannelHandlerContext) {
@@ -255,7 +255,7 @@ final class HTTP2Connection: ChannelDuplexHandler, MissSchedulerWaiter {
     func abort() {
         guard phase != .closed, let context else { return }
         phase = .closed
-        peer.isAborted = true
+        connectedClient.isAborted = true
         context.channel.reset()
     }
 }

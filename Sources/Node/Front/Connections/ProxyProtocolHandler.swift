@@ -9,8 +9,8 @@ final class ProxyProtocolHandler: ChannelInboundHandler, RemovableChannelHandler
     typealias InboundOut = ByteBuffer
 
     private let loopContext: EventLoopContext
-    private let peer: Client
-    var client: Client? { peer }
+    private let connectedClient: Client
+    var client: Client? { connectedClient }
     private var context: ChannelHandlerContext?
     /// Bytes received so far.
     private var input = ByteBuffer()
@@ -26,7 +26,7 @@ final class ProxyProtocolHandler: ChannelInboundHandler, RemovableChannelHandler
     init(on loopContext: EventLoopContext, side: RequestHandler.Plane, client: Client) {
         self.loopContext = loopContext
         self.plane = side
-        peer = client
+        connectedClient = client
         deadline = SystemClock.now() + loopContext.settings.headTimeout
     }
 
@@ -59,8 +59,8 @@ final class ProxyProtocolHandler: ChannelInboundHandler, RemovableChannelHandler
         case .needsMore: break
         case .source(let source, let end):
             isOver = true
-            peer.proxiedAddress = source?.address
-            if loopContext.hasAccessLog { peer.recordRemoteAddress() }
+            connectedClient.proxiedAddress = source?.address
+            if loopContext.hasAccessLog { connectedClient.recordRemoteAddress() }
             guard source == nil || transferConnection() else {
                 loopContext.counters.add(.connectionsRefused)
                 return abort()
@@ -78,15 +78,15 @@ final class ProxyProtocolHandler: ChannelInboundHandler, RemovableChannelHandler
     /// Moves the slot to the client named by the proxy; if that client has reached its limit, its
     /// longest idle connection on this loop is preempted.
     private func transferConnection() -> Bool {
-        if loopContext.node.transferConnection(of: peer) { return true }
-        let holder = loopContext.settings.limiterKey(of: peer.address, on: plane)
-        guard !peer.isPreempted,
+        if loopContext.node.transferConnection(of: connectedClient) { return true }
+        let holder = loopContext.settings.limiterKey(of: connectedClient.address, on: plane)
+        guard !connectedClient.isPreempted,
             loopContext.preemptIdleConnection(plane, for: holder, .clientLimitReached)
         else {
             return false
         }
-        loopContext.node.releaseConnection(peer.limiterKey, plane)
-        peer.limiterKey = holder
+        loopContext.node.releaseConnection(connectedClient.limiterKey, plane)
+        connectedClient.limiterKey = holder
         return true
     }
 

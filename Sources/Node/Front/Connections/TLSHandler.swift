@@ -25,8 +25,8 @@ final class TLSHandler: ChannelDuplexHandler, ClientConnection {
     }
 
     private let loopContext: EventLoopContext
-    private let peer: Client
-    var client: Client? { peer }
+    private let connectedClient: Client
+    var client: Client? { connectedClient }
     private let session: TLSSession
     private var phase = Phase.handshaking
     /// Instant by which the handshake must be complete.
@@ -48,7 +48,7 @@ final class TLSHandler: ChannelDuplexHandler, ClientConnection {
     ) {
         self.loopContext = loopContext
         self.plane = side
-        peer = client
+        connectedClient = client
         session = TLSSession(tls, buffers: loopContext.tlsBuffers)
         deadline = SystemClock.now() + loopContext.settings.handshakeTimeout
     }
@@ -138,7 +138,7 @@ final class TLSHandler: ChannelDuplexHandler, ClientConnection {
         context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?
     ) {
         // After a reset, no close_notify may suggest an orderly end.
-        if mode != .input, !peer.isAborted {
+        if mode != .input, !connectedClient.isAborted {
             encrypt(context)
             session.close()
             sendOutput(context)
@@ -175,17 +175,18 @@ final class TLSHandler: ChannelDuplexHandler, ClientConnection {
     private func handshakeCompleted(_ parameters: TLSParameters, _ context: ChannelHandlerContext) {
         phase = .open
         handshakeEnded()
-        peer.isSecure = true
+        connectedClient.isSecure = true
         loopContext.counters.add(parameters.isResumed ? .handshakesResumed : .handshakes)
         sendOutput(context)
         let pipeline = context.pipeline.syncOperations
         do {
             if parameters.applicationProtocol == .http2 {
                 try pipeline.addHandler(
-                    HTTP2Connection(on: loopContext, client: peer), position: .after(self))
+                    HTTP2Connection(on: loopContext, client: connectedClient),
+                    position: .after(self))
             } else {
                 try pipeline.addHandler(
-                    HTTP1Connection(on: loopContext, plane: plane, client: peer),
+                    HTTP1Connection(on: loopContext, plane: plane, client: connectedClient),
                     position: .after(self))
             }
         } catch {
@@ -201,7 +202,7 @@ final class TLSHandler: ChannelDuplexHandler, ClientConnection {
             loopContext.node.logger.debug(
                 "TLS handshake failed",
                 metadata: [
-                    "client": "\(peer.address.map { "\($0)" } ?? "-")",
+                    "client": "\(connectedClient.address.map { "\($0)" } ?? "-")",
                     "why": "\(failure.message)",
                 ])
         }
@@ -247,7 +248,7 @@ final class TLSHandler: ChannelDuplexHandler, ClientConnection {
     func abort() {
         guard phase == .handshaking, let context else { return }
         phase = .closed
-        peer.isAborted = true
+        connectedClient.isAborted = true
         context.channel.reset()
     }
 }

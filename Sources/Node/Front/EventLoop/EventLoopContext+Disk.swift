@@ -14,18 +14,18 @@ enum ImmediateDiskLookup {
     /// Not stored; the name is that of the URL's primary entry.
     case miss(EntryName)
     /// A read by a disk thread, or revalidation of the stored response, is required.
-    case wouldBlock(EntryName)
+    case needsSlowPath(EntryName)
 }
 
 extension ImmediateDiskLookup {
     /// True if a disk thread must look for the entry.
-    var needsBlockingRead: Bool { if case .wouldBlock = self { true } else { false } }
+    var needsBlockingRead: Bool { if case .needsSlowPath = self { true } else { false } }
 
     /// Name of the URL's primary entry on disk; `nil` if it was served or there is no disk.
     var name: EntryName? {
         switch self {
         case .disabled, .hit: nil
-        case .miss(let name), .wouldBlock(let name): name
+        case .miss(let name), .needsSlowPath(let name): name
         }
     }
 }
@@ -37,18 +37,18 @@ extension EventLoopContext {
     func lookUpDiskImmediately(_ query: SiteRequest) -> ImmediateDiskLookup {
         guard let disk = node.disk, let view = disk.view else { return .disabled }
         let name = EntryName(ofKey: query.key)
-        guard !disk.hasPendingWrite(name) else { return .wouldBlock(name) }
+        guard !disk.hasPendingWrite(name) else { return .needsSlowPath(name) }
         let now = SystemClock.now()
         switch view.readNonblocking(name, key: query.key, buffer: &diskReadBuffer) {
         case .notFound: return .miss(name)
-        case .wouldBlock: return .wouldBlock(name)
+        case .wouldBlock: return .needsSlowPath(name)
         case .complete(let reading, let chunks):
             checkedRecords.add(reading, now: now)
             let facts = reading.metadata(disk.clock)
             guard facts.flags.isResponse, query.reuse(facts, now: now) == .fresh,
                 let entry = store.promote(
                     reading, chunks, hash: query.hash, clock: disk.clock, share: query.share)
-            else { return .wouldBlock(name) }
+            else { return .needsSlowPath(name) }
             store.insert(entry) { view.isCurrent(reading) }
             return .hit(entry)
         }

@@ -126,7 +126,7 @@ final class EventLoopContext: NIOScheduledCallbackHandler, @unchecked Sendable {
         hasSites = !settings.sitePolicies.isEmpty
         defaultSite = settings.sites.catchAll
         hasForwardingProxies = !settings.forwardedFrom.isEmpty
-        siteCounters = node.siteLedger.counters(of: node.settings.sites.names, loop: index)
+        siteCounters = node.siteCounters.counters(of: node.settings.sites.names, loop: index)
         (siteShares, imageShare) = node.siteShares.shares(of: node.settings.sites)
         store = node.store
         purges = node.purges
@@ -171,7 +171,7 @@ final class EventLoopContext: NIOScheduledCallbackHandler, @unchecked Sendable {
         hasSites = !settings.sitePolicies.isEmpty
         defaultSite = settings.sites.catchAll
         hasForwardingProxies = !settings.forwardedFrom.isEmpty
-        siteCounters = node.siteLedger.counters(of: new.node.sites.names, loop: index)
+        siteCounters = node.siteCounters.counters(of: new.node.sites.names, loop: index)
         (siteShares, imageShare) = node.siteShares.shares(of: new.node.sites)
         logFormat = new.accessLog
         hasAccessLog = logFormat != nil
@@ -327,7 +327,7 @@ final class EventLoopContext: NIOScheduledCallbackHandler, @unchecked Sendable {
             node.reclaimMarks()
             node.logFenceState(now: now)
             purges.checkDiskDirectory()
-            node.originals.checkDirectory()
+            node.taggingRules.checkDirectory()
             node.prefetcher.ticked(node)
         }
         flushLog()

@@ -203,7 +203,7 @@ final class DiskSource: ResponseSource {
     private func serve(_ read: MemoryEntry, isInserted: Bool = true) {
         let (now, query) = (SystemClock.now(), fetch.siteRequest)
         // Drops the entry or makes it stale if it was invalidated during the read.
-        guard let entry = context.store.applyingMarks(to: read) else { return search() }
+        guard let entry = context.store.entryAfterMarks(to: read) else { return search() }
         guard Self.isUsable(entry.metadata, for: fetch) else {
             // Keeps it available as fallback for a failing origin.
             if isInserted, !fetch.options.isProbe {

@@ -62,7 +62,7 @@ struct FetchSnapshot: Sendable {
     /// True if the origin was contacted.
     let hasContactedOrigin: Bool
     /// True if a peer waits for the response.
-    let isOwner: Bool
+    let hasWaitingPeer: Bool
     /// Number of readers that have ever joined.
     let totalReaderCount: Int
     /// True if the response may be served to every request, as far as is known.
@@ -77,7 +77,7 @@ struct FetchSnapshot: Sendable {
         phase = fetch.phase
         isPart = fetch.isPart
         hasContactedOrigin = state.originFetchStartedAt != nil
-        isOwner = state.lookup.isOwner
+        hasWaitingPeer = state.lookup.isOwner
         totalReaderCount = fetch.totalReaderCount
         isShared = fetch.isShared
         self.isUnusable = isVoid

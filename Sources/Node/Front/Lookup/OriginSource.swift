@@ -120,7 +120,7 @@ final class OriginSource: ResponseSource, OriginFetchDelegate {
                 head: head,
                 timing: Freshness.ResponseTiming(
                     requestedAt: requestedAt, receivedAt: respondedAt,
-                    receivedWall: SystemClock.wallTime()),
+                    receivedWallTime: SystemClock.wallTime()),
                 url: url))
     }
 
@@ -144,7 +144,8 @@ final class OriginSource: ResponseSource, OriginFetchDelegate {
         _ head: ResponseHead, bodyLength: UInt64?, requestedAt: Instant, respondedAt: Instant
     ) {
         let receipt = Freshness.ResponseTiming(
-            requestedAt: requestedAt, receivedAt: respondedAt, receivedWall: SystemClock.wallTime())
+            requestedAt: requestedAt, receivedAt: respondedAt,
+            receivedWallTime: SystemClock.wallTime())
         context.counters.add(.originResponses(status: head.status))
         if head.isEventStream { originFetch?.waiveMinimumRate() }
         if head.status == 101 { handler?.protocolSwitched(fetch, with: self) }
@@ -277,7 +278,7 @@ final class OriginSource: ResponseSource, OriginFetchDelegate {
         guard fetch.openWindow() else { return discardResponse(.overloaded(.memory), length) }
         // Age was set by the origin; nothing is added to it.
         let facts = EntryMetadata(
-            size: length ?? 0, bornAt: receipt.receivedAt, freshUntil: receipt.receivedAt,
+            size: length ?? 0, generatedAt: receipt.receivedAt, freshUntil: receipt.receivedAt,
             flags: .isDated, lastModified: nil, date: receipt.receivedWallTime, entityTag: .empty)
         var passed = FetchedResponse(
             metadata: facts, head: RenderedHead(passedHead),

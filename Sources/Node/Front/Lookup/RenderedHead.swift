@@ -82,7 +82,7 @@ struct RenderedHead: Sendable {
         StoredHead(
             rendered: bytes, partialStart: layout.partialStart,
             multipartStart: layout.multipartStart, notModifiedStart: layout.notModifiedStart,
-            contentType: layout.contentType, entityTag: entityTag)
+            contentType: layout.contentTypeExtent, entityTag: entityTag)
     }
 
     /// True if the head has Content-Length, or is a 204: otherwise the end of the response is not
@@ -121,7 +121,7 @@ struct RenderedHead: Sendable {
                 partialStart: layout.partialStart + count,
                 multipartStart: layout.multipartStart + count,
                 notModifiedStart: layout.notModifiedStart + count,
-                contentType: moved(layout.contentType)),
+                contentType: moved(layout.contentTypeExtent)),
             entityTag: moved(entityTag))
     }
 

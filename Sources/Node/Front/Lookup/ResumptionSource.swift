@@ -78,7 +78,7 @@ final class ResumptionSource: ResponseSource, FetchReader {
         wish.isExclusive = true
         wish.isResumption = true
         wish.skipsPeers = skipsPeers
-        wish.isForPeer = fetch.snapshot.isOwner
+        wish.isForPeer = fetch.snapshot.hasWaitingPeer
         let (second, reader) = context.node.fetches.startExclusive(fetch.siteRequest) {
             [context, fetch] in
             ActiveFetch(

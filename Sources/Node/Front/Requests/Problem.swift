@@ -288,7 +288,7 @@ struct Problem: Hashable, Sendable {
     }
 
     /// Returns the reason why an operator's removal of a member from the voter set was refused.
-    static func notForgotten(_ refusal: FenceCoordinator.ForgetRefusal) -> Problem {
+    static func notForgotten(_ refusal: FenceCoordinator.RemovalRefusal) -> Problem {
         let why =
             switch refusal {
             case .noVoterSet: "This node is not counted itself, and so has no say in who is."

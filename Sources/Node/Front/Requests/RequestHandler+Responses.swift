@@ -89,7 +89,8 @@ extension RequestHandler {
         let head = RenderedHead(entry)
         let parts = MultipartRanges(
             ranges: ranges, size: entry.metadata.size,
-            contentType: head.slice(head.layout.contentType), boundary: .random(in: .min ... .max))
+            contentType: head.slice(head.layout.contentTypeExtent),
+            boundary: .random(in: .min ... .max))
         var type: [UInt8] = []
         parts.appendContentType(to: &type)
         if !note.isHit { addCacheStatus(note, entry.metadata, now: now) }

@@ -35,7 +35,7 @@ extension RequestHandler {
         let result = CacheKey.normalise(
             percentEncoded: bytes, at: url.range, into: &text, bytesMax: settings.urlBytesMax)
         if case .refused(let refusal) = result { return sendProblem(.invalidURL(refusal)) }
-        let key = SignatureBase.makeBase(&text, expiry: signed?.expiry)
+        let key = SignatureBase.makeSignedText(&text, expiry: signed?.expiry)
         if settings.signer != nil {
             guard let signed, isSignatureValid(signed, text.span) else { return }
         }
@@ -75,7 +75,7 @@ extension RequestHandler {
             rejectSiteRequest(.malformed(.invalidHost))
             return false
         }
-        _ = SignatureBase.makeBase(&text, expiry: signed.expiry)
+        _ = SignatureBase.makeSignedText(&text, expiry: signed.expiry)
         return isSignatureValid(signed, text.span)
     }
 

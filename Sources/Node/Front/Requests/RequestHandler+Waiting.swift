@@ -212,7 +212,7 @@ extension RequestHandler {
 
     /// Handles the deadline of the response in progress: the wait for its head, or for more of the
     /// request body.
-    func waitTimeoutReached() {
+    func deadlineReached() {
         guard let pendingResponse else { return }
         guard pendingResponse.isAtHead else {
             if upload?.isTunnel == true { return finishPendingResponse(pendingResponse) }

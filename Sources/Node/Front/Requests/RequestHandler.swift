@@ -121,7 +121,7 @@ final class RequestHandler: FetchReader {
     /// Checks the deadline of the response in progress.
     func ticked(_ now: Instant) {
         guard isResponding, now >= deadline else { return }
-        if delayedRefusal != nil { sendDelayedRefusal() } else { waitTimeoutReached() }
+        if delayedRefusal != nil { sendDelayedRefusal() } else { deadlineReached() }
     }
 
     /// Cancels everything in progress after the connection or stream has ended, and resets the

@@ -131,7 +131,7 @@ extension SitePolicy {
         return OriginFetchRequest(
             key: key,
             fields: reducedRequests[Int(negotiation.rawValue & Negotiation.all.rawValue)].fields
-                + conditions + causeLines, originOnlyFields: requestFieldRules.lines,
+                + conditions + causeLines, originOnlyFields: requestFieldRules.overriddenLines,
             sendsUserAgent: !requestFieldRules.removed.contains("user-agent"))
     }
 

@@ -217,7 +217,7 @@ extension NodeCore {
         var head: [UInt8] = []
         index.append(to: &head)
         let facts = EntryMetadata(
-            size: 0, bornAt: now, freshUntil: .distantFuture, flags: .isVariantIndex,
+            size: 0, generatedAt: now, freshUntil: .distantFuture, flags: .isVariantIndex,
             lastModified: nil, date: SystemClock.wallTime(), entityTag: .empty)
         return makeMarkerEntry(
             head, facts, of: base, tags: places, version: version, isOnDisk: isOnDisk)
@@ -244,7 +244,7 @@ extension NodeCore {
         // Other variants may be storable.
         if let found, found.metadata.flags.contains(.isVariantIndex) { return }
         let facts = EntryMetadata(
-            size: 0, bornAt: now, freshUntil: now + Self.hitForMissTime, flags: .isHitForMiss,
+            size: 0, generatedAt: now, freshUntil: now + Self.hitForMissTime, flags: .isHitForMiss,
             lastModified: nil, date: SystemClock.wallTime(), entityTag: .empty)
         let entry = makeMarkerEntry(
             [], facts, of: query.primaryKey, tags: [], version: marks.version, isOnDisk: false)

@@ -53,7 +53,7 @@ extension RequestFieldRules {
         forwardsOthers = settings.forwardsOthers
         forwardsTrailers = settings.forwardsTrailers
         removed = settings.removedRequestFields
-        lines = settings.overriddenRequestFields.compactMap {
+        overriddenLines = settings.overriddenRequestFields.compactMap {
             FieldSetting(name: $0.name, value: $0.value)
         }
         addsVia = settings.addsVia

@@ -21,7 +21,7 @@ extension PeerSource {
         context.counters.add(.peerReceivedBytes, count)
         fetch.storedResponseUsed(
             entry, isShared: true, isStored: true, nominated: nominated, isFromPeer: true)
-        if isWorthStoring { insertEntry(entry) }
+        if isWorthKeepingInMemory { insertEntry(entry) }
         driver.finish()
         return true
     }
@@ -43,7 +43,7 @@ extension PeerSource {
 
     /// True if the response is worth storing in memory: this node owns it, it is popular or shared
     /// by several readers, or there is spare capacity.
-    private var isWorthStoring: Bool {
+    private var isWorthKeepingInMemory: Bool {
         frequency >= Self.popularFrequencyMin || fetch.totalReaderCount > 1 || hub.owns(name)
             || context.store.hasSpareCapacity
     }
@@ -85,7 +85,7 @@ extension PeerSource {
             facts.entityTag = head.entityTag
             return (facts, head)
         }
-        if let entry, isWorthStoring { insertEntry(entry) }
+        if let entry, isWorthKeepingInMemory { insertEntry(entry) }
         driver.finish()
     }
 

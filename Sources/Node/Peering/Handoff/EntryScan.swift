@@ -50,7 +50,8 @@ struct EntryScan {
         return found.map { digest, entry in
             let bytes = UInt64(entry.lengthUnits) * UInt64(DiskEntry.unitBytes)
             let offer = PeerOffer(
-                digest: digest, size: bytes, touches: UInt32(entry.accessCount), isNew: false,
+                digest: digest, size: bytes, touches: UInt32(entry.accessCount),
+                isJustFetched: false,
                 idleMinutes: UInt16(clamping: (second - min(second, entry.lastAccess)) / 60))
             return (offer, nil)
         }
@@ -72,7 +73,7 @@ struct EntryScan {
             guard view?.contains(name.digest) != true else { return nil }
             let offer = PeerOffer(
                 digest: name.digest, size: entry.metadata.size, touches: UInt32(frequency),
-                isNew: false)
+                isJustFetched: false)
             return (offer, key)
         }
     }

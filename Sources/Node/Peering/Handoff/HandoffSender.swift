@@ -232,8 +232,8 @@ final class HandoffSender: @unchecked Sendable {
         let isNothingLeft = scan == nil && !isScanScheduled && outbound.isEmpty
         if isNothingLeft, outbound.missedReceivers.isEmpty { ownership.settle() }
         let rest = DrainMonitor.Remainder(
-            isNone: isNothingLeft, isOnRing: ownership.current.members.contains { $0.id == ownID },
-            hasMissed: !outbound.missedReceivers.isEmpty)
+            isEmpty: isNothingLeft, isInRing: ownership.current.members.contains { $0.id == ownID },
+            hasMissedReceivers: !outbound.missedReceivers.isEmpty)
         guard let drain, let outcome = drain.watch.outcome(rest, now: SystemClock.now()) else {
             return
         }

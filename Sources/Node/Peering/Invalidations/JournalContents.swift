@@ -40,7 +40,7 @@ struct JournalContents: Sendable {
             let known =
                 try bytes.map { bytes throws(JournalDamage.Reason) in
                     try JournalIdentity(bytes.span)
-                } ?? JournalIdentity(node: own, begun: 0)
+                } ?? JournalIdentity(node: own, beganInEpoch: 0)
             memberID = known.node
             let found = try read(files, key: key, wanted)
             recovered = found
@@ -193,7 +193,7 @@ struct InvalidationStartState {
             do throws(DiskFile.Failure) {
                 // Until a new journal is begun, the lost one must still be found as lost.
                 try files.writeMember(
-                    JournalIdentity(node: memberID, begun: view.identity.bootEpoch).bytes)
+                    JournalIdentity(node: memberID, beganInEpoch: view.identity.bootEpoch).bytes)
                 for number in try files.numbers() { files.delete(number) }
             } catch {
                 node.logger.error(

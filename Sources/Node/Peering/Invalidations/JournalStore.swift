@@ -18,7 +18,7 @@ final class JournalStore: Sendable {
     /// The boot epoch of the directory last seen.
     private let knownEpoch: Atomic<UInt64>
     /// The number of failed writes.
-    private let failureCounter = Atomic<Int>(0)
+    private let writeFailureCount = Atomic<Int>(0)
 
     /// The state under the lock.
     private struct State: ~Copyable {
@@ -66,7 +66,7 @@ final class JournalStore: Sendable {
     }
 
     /// The number of writes that have failed.
-    var failureCount: Int { failureCounter.load(ordering: .relaxed) }
+    var failureCount: Int { writeFailureCount.load(ordering: .relaxed) }
 
     /// Marks the journal as lost, so that the next start becomes another member.
     func abandon() {
@@ -119,7 +119,7 @@ final class JournalStore: Sendable {
             }
         }
         if outcome == .writeFailed { disk?.marks.journalFailed() }
-        if outcome != .synced { failureCounter.add(1, ordering: .relaxed) }
+        if outcome != .synced { writeFailureCount.add(1, ordering: .relaxed) }
         return outcome
     }
 
@@ -145,7 +145,7 @@ final class JournalStore: Sendable {
                 if case .sync = effect { disk.counters.add(.journalSyncs) }
             }
             if !state.isIdentityWritten, let journal = state.journal {
-                let member = JournalIdentity(node: journal.node, begun: state.epoch)
+                let member = JournalIdentity(node: journal.node, beganInEpoch: state.epoch)
                 try files.writeMember(member.bytes)
                 state.isIdentityWritten = true
             }
@@ -171,7 +171,7 @@ final class JournalStore: Sendable {
         let member = NodeID(named: settings.nodeName, in: volume.path, using: &state.dice)
         let files = JournalFiles(volume, space: settings.journalSpace)
         // Until the journal is begun, the lost one must still be found as lost.
-        try files.writeMember(JournalIdentity(node: member, begun: epoch).bytes)
+        try files.writeMember(JournalIdentity(node: member, beganInEpoch: epoch).bytes)
         for number in try files.numbers() { files.delete(number) }
         state.journal = Journal(
             node: member, epoch: epoch, settings: .init(settings.journalSpace),

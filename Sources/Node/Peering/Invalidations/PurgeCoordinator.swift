@@ -191,10 +191,10 @@ final class PurgeCoordinator: Sendable {
     /// Begins to remove members from the voter set at an operator's request.
     ///
     /// - Throws: the reason for a refusal; nothing has changed then.
-    func forget(_ members: [NodeID]) throws(FenceCoordinator.ForgetRefusal) {
+    func forget(_ members: [NodeID]) throws(FenceCoordinator.RemovalRefusal) {
         let outcome = performStep {
-            state, now, effects -> Result<Void, FenceCoordinator.ForgetRefusal> in
-            Result { () throws(FenceCoordinator.ForgetRefusal) in
+            state, now, effects -> Result<Void, FenceCoordinator.RemovalRefusal> in
+            Result { () throws(FenceCoordinator.RemovalRefusal) in
                 try state.exchange.forget(members, now: now, using: &state.dice, effects: &effects)
             }
         }

@@ -57,9 +57,10 @@ extension MemberDocument {
         let met = Set(view.records.map(\.member.id))
         let unknown = lines.filter { $0.isVoter && !met.contains($0.id) }.map { line in
             MemberDocument(
-                node: "\(line.id)", process: "", address: "", state: "unknown", isCounted: true,
-                contactMilliseconds: line.contactAge?.milliseconds, weight: 0, isCaughtUp: false,
-                isDraining: false, isSelf: false, isConnected: false, ringShare: 0)
+                node: "\(line.id)", process: "", address: "", state: "unknown", isVoter: true,
+                millisecondsSinceContact: line.contactAge?.milliseconds, weight: 0,
+                isCaughtUp: false,
+                isDraining: false, isSelf: false, isConnected: false, primaryShare: 0)
         }
         var rows = known(view, ring, counted, weightMax: hub.ringUpdater.weightMax) + unknown
         let ids = rows.compactMap { NodeID($0.node) }
@@ -88,13 +89,13 @@ extension MemberDocument {
                 }
             return MemberDocument(
                 node: "\(member.id)", process: "\(member.process)", address: "\(member.address)",
-                state: state, isCounted: counted[member.id]?.isVoter ?? false,
-                contactMilliseconds: counted[member.id]?.contactAge?.milliseconds,
-                weight: Int(member.weight), countedWeight: Int(min(member.weight, weightMax)),
+                state: state, isVoter: counted[member.id]?.isVoter ?? false,
+                millisecondsSinceContact: counted[member.id]?.contactAge?.milliseconds,
+                weight: Int(member.weight), effectiveWeight: Int(min(member.weight, weightMax)),
                 isCaughtUp: member.role.contains(.isCaughtUp),
                 isDraining: member.role.contains(.isDraining), isSelf: isSelf,
                 isConnected: isSelf || view.connections[member.id] != nil,
-                ringShare: ring.share(of: member.id))
+                primaryShare: ring.share(of: member.id))
         }
     }
 }

@@ -71,7 +71,7 @@ extension PeerConnection {
             // A peer that does not receive them sends its offers again.
             for start in stride(from: 0, to: verdicts.count, by: PeerProtocol.offersMax) {
                 let end = min(start + PeerProtocol.offersMax, verdicts.count)
-                try? connection.link.send(verdicts: Array(verdicts[start..<end]))
+                try? connection.link.send(outcomes: Array(verdicts[start..<end]))
             }
             connection.flush()
         }

@@ -28,11 +28,11 @@ extension PeerEntry {
         self.init(
             status: head.status, source: source, facts: facts, version: version,
             head: head.bytes,
-            places: HeadOffsets(
+            headOffsets: HeadOffsets(
                 partialStart: UInt32(head.layout.partialStart),
                 multipartStart: UInt32(head.layout.multipartStart),
                 notModifiedStart: UInt32(head.layout.notModifiedStart),
-                contentType: head.layout.contentType),
+                contentType: head.layout.contentTypeExtent),
             tags: tags, key: key)
     }
 }

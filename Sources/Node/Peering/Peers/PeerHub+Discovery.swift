@@ -53,7 +53,7 @@ extension PeerHub {
         else { return }
         let isCounting = purges.hasVoters
         let others = membership.discoveryView
-        let rule = joinWatch.rule(others)
+        let rule = joinWatch.formationRule(others)
         if rule != announcedRule { purges.handle(.formationRuleChanged(rule)) }
         self.announcedRule = isCounting && hasJoined ? nil : rule
         let missing = isCounting ? nil : joinWatch.missingSeeds(others)
@@ -98,7 +98,7 @@ extension PeerHub {
         logger.critical(
             message, metadata: ["node": "\(membership.own.member.id)", "advice": "\(advice)"])
         if why == .restoredCopy { node?.purges.abandonIdentity() }
-        stopServing()
+        onMustNotServe()
         joinPromise.succeed()
     }
 }

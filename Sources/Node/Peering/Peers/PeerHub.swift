@@ -77,7 +77,7 @@ final class PeerHub: @unchecked Sendable {
     /// The keys of entries offered from memory.
     let offeredKeys = OfferedKeys()
     /// The function called when this node must not serve, because another process has its id.
-    let stopServing: @Sendable () -> Void
+    let onMustNotServe: @Sendable () -> Void
 
     /// The interval at which the names of seeds are resolved.
     static let resolveInterval = Interval.seconds(10)
@@ -111,7 +111,7 @@ final class PeerHub: @unchecked Sendable {
         self.resolver = resolver
         counters = node.counters
         logger = node.logger
-        self.stopServing = refuse
+        self.onMustNotServe = refuse
         ownID = member.id
         seeds = configuration.seeds
         sharedSecrets = Mutex(secrets)

@@ -22,7 +22,7 @@ extension PeerRequestHandler {
     ) {
         let isProbe = self.query.kind == .probe
         var asksDisk = false
-        if case .wouldBlock = glance { asksDisk = true }
+        if case .needsSlowPath = glance { asksDisk = true }
         if isProbe {
             let joined = context.node.fetches.join(query, matching: \.isFetchingFromOrigin)
             if let (run, reader) = joined { return attach(run, reader) }

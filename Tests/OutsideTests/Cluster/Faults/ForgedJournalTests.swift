@@ -42,7 +42,7 @@ extension Outside {
             #expect(found.damage == [])
             let tags = kept.records.filter { $0.id.stream == kept.records.last?.id.stream }
             try #require(tags.count >= 2)
-            let other = InvalidationRecord(tags[0].id, content: tags[1].content)
+            let other = InvalidationRecord(tags[0].id, content: tags[1].encodedContent)
             var journal = Journal(
                 node: node, epoch: try #require(found.epoch), recovered: found)
             var dice = SplitMix64(seed: 7)

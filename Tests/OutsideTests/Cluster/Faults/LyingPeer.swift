@@ -48,7 +48,7 @@ final class LyingPeer {
         outcome = nil
         let digest = EntryName(ofKey: entry.key).digest
         try link.send(offers: [
-            PeerOffer(digest: digest, size: UInt64(body.count), touches: 1, isNew: false)
+            PeerOffer(digest: digest, size: UInt64(body.count), touches: 1, isJustFetched: false)
         ])
         try flush()
         try run { outcome != nil }

@@ -46,7 +46,7 @@ extension Outside {
                 ]
                 let starts = (1...4).map { parts.prefix($0).reduce(0) { $0 + $1.utf8.count } }
                 let facts = EntryMetadata(
-                    size: UInt64(size), bornAt: .zero, validatedAt: .zero,
+                    size: UInt64(size), generatedAt: .zero, validatedAt: .zero,
                     freshUntil: .zero + .seconds(isTrue ? 3_600 : -3_600), flags: flags,
                     lastModified: nil, date: WallTime(seconds: 1_700_000_000),
                     entityTag: Extent(start: starts[3] + shifts.tag, count: tag.utf8.count))
@@ -55,7 +55,7 @@ extension Outside {
                     facts: PeerEntryFacts(facts, size: UInt64(size), now: .zero),
                     version: .zero,
                     head: Array((parts.joined() + tag + "\r\n").utf8),
-                    places: HeadOffsets(
+                    headOffsets: HeadOffsets(
                         partialStart: UInt32(starts[0] + shifts.parts),
                         multipartStart: UInt32(starts[1] + shifts.parts),
                         notModifiedStart: UInt32(starts[2] + shifts.parts),
