@@ -47,8 +47,8 @@ package final class OriginClient {
     ///   - resolver: resolves names.
     ///   - addressGuard: checks every address before and after connecting.
     ///   - patterns: the origins that may be fetched from; none if empty.
-    ///   - exchange: the coordinator shared with the clients of other loops; `nil` for one of its
-    ///     own.
+    ///   - coordinator: the coordinator shared with the clients of other loops; `nil` for one of
+    ///     its own.
     ///   - settings: the limits.
     ///   - now: reads the boot clock.
     package init(

@@ -37,15 +37,15 @@ package struct MemberDocument: Hashable, Sendable {
     ///   - process: the process id, 32 hexadecimal digits.
     ///   - address: host and port.
     ///   - state: one of the values of ``state``.
-    ///   - isCounted: true for a voter.
-    ///   - contactMilliseconds: the value of ``millisecondsSinceContact``.
+    ///   - isVoter: true for a voter.
+    ///   - millisecondsSinceContact: the value of ``millisecondsSinceContact``.
     ///   - weight: the declared weight.
-    ///   - countedWeight: the weight that the ring uses; `weight` if `nil`.
+    ///   - effectiveWeight: the weight that the ring uses; `weight` if `nil`.
     ///   - isCaughtUp: true if it has all invalidations.
     ///   - isDraining: true if it drains.
     ///   - isSelf: true for the node that produces the document.
     ///   - isConnected: true if there is a connection.
-    ///   - ringShare: the share of keys as primary owner, from 0 to 1.
+    ///   - primaryShare: the share of keys as primary owner, from 0 to 1.
     ///   - lagRecords: the number of unconfirmed invalidations.
     package init(
         node: String, process: String, address: String, state: String, isVoter: Bool,

@@ -68,11 +68,11 @@ package struct ReceiptDocument: Hashable, Sendable {
     ///   - id: the purge's id.
     ///   - isSoft: true for a soft purge.
     ///   - targets: the recorded targets.
-    ///   - issuedBy: the id of the issuing node.
-    ///   - seenBy: the id of this node.
-    ///   - heldMilliseconds: the value of ``ageMilliseconds``.
+    ///   - issuer: the id of the issuing node.
+    ///   - observer: the id of this node.
+    ///   - ageMilliseconds: the value of ``ageMilliseconds``.
     ///   - majorityMilliseconds: the value of ``majorityMilliseconds``.
-    ///   - boundedInMilliseconds: the value of ``millisecondsUntilBounded``.
+    ///   - millisecondsUntilBounded: the value of ``millisecondsUntilBounded``.
     ///   - members: the members that can serve.
     ///   - areMembersKnown: true if no other node can serve.
     package init(

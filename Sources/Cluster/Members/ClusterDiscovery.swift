@@ -185,8 +185,8 @@ package struct DiscoveryView: Hashable, Sendable {
     ///   - own: The id of the starting node.
     ///   - address: The address on which other nodes reach this node.
     ///   - members: All other known members.
-    ///   - isContested: True if another process with this node's id is connected.
-    ///   - hasTable: True if a member has sent its table of all members.
+    ///   - hasDuplicate: True if another process with this node's id is connected.
+    ///   - hasMemberTable: True if a member has sent its table of all members.
     package init(
         own: NodeID, address: PeerAddress, members: [Peer], hasDuplicate: Bool, hasMemberTable: Bool
     ) {

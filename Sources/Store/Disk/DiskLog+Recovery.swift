@@ -31,7 +31,7 @@ extension DiskLog {
     ///   - identity: the node, with the epoch of this start.
     ///   - marks: receives the recovered invalidations, in addition to those from a time without a
     ///     log.
-    ///   - figures: the counters.
+    ///   - counters: the counters.
     ///   - formerWall: the newest wall time known before this start, in milliseconds since 1970.
     ///   - now: the current wall time, in milliseconds since 1970.
     ///   - onEvent: receives events for the operator.

@@ -90,7 +90,7 @@ package struct PeerEntry: Hashable, Sendable {
     ///   - facts: The entry's metadata.
     ///   - version: The invalidation version when the request for the entry began.
     ///   - head: The rendered head.
-    ///   - places: The offsets of the parts of `head`, if known.
+    ///   - headOffsets: The offsets of the parts of `head`, if known.
     ///   - tags: The entry's tags.
     ///   - key: The entry's key, if the query had none.
     package init(

@@ -64,7 +64,7 @@ package struct PeerQuery: Hashable, Sendable {
     ///   - negotiation: The reduced Accept and Accept-Encoding.
     ///   - entityTag: The entity tag of the requester's entry.
     ///   - request: The client's request as passed to the owner.
-    ///   - knowledge: Stream positions not yet sent on this connection.
+    ///   - positions: Stream positions not yet sent on this connection.
     ///   - invalidations: Invalidation records not yet sent on this connection.
     package init(
         _ kind: Kind, name: EntryName, key: [UInt8], negotiation: Negotiation = [],
