@@ -1,27 +1,27 @@
 import Ground
 package import Wire
 
-/// The bodies of one connection as they were read, in an order that does not depend on the pieces.
+/// The bodies read from one connection, in an order independent of the pieces.
 ///
-/// Held: every piece of a body lies in the bytes that were given, and none is taken twice.
+/// Invariant: every piece of a body is within the given bytes, and none is read twice.
 package struct BodyTranscript: Equatable {
-    /// Small, so that an input of the fuzzer's length passes them.
+    /// Small limits, so that an input of the fuzzer's length can exceed them.
     private static let limits = BodyLimits(extensionBytesMax: 16, trailerBytesMax: 64)
 
-    /// Why a body could not be read to its end.
+    /// The reason why a body could not be read to its end.
     package private(set) var refusal: BodyDecodingError?
     private var bodies: [[UInt8]] = []
     private var ended = 0
 
     package init() {}
 
-    /// The reader of the next body.
+    /// Returns the decoder of the next body.
     package mutating func begin(_ framing: BodyFraming) -> BodyDecoder {
         bodies.append([])
         return BodyDecoder(framing, limits: Self.limits)
     }
 
-    /// Takes in one step of `body`, which is nil once it has ended; false if more bytes are needed.
+    /// Performs one step of `body`, which becomes `nil` at its end; false if more bytes are needed.
     package mutating func take(
         _ body: inout BodyDecoder?, _ span: Span<UInt8>, _ position: inout Int
     ) -> Bool {

@@ -1,18 +1,21 @@
-/// What libFuzzer calls with each input: its start and its length.
+/// The function that libFuzzer calls with each input: its start and its length.
 private typealias Feeding = @convention(c) (UnsafePointer<UInt8>?, Int) -> CInt
 
-/// libFuzzer's own entry, with the arguments of the program and the function to be called.
+/// The entry point of libFuzzer, with the program's arguments and the function to call.
 @_silgen_name("LLVMFuzzerRunDriver")
 private func runDriver(
     _ count: UnsafeMutablePointer<CInt>, _ arguments: UnsafeMutableRawPointer,
     _ feeding: Feeding
 ) -> CInt
 
-/// What is fed, and with how many bytes at least: set before the first input, on the same thread.
-nonisolated(unsafe) private var target: ([UInt8]) -> Tombstone = { _ in }
+/// The function under test and its minimum input length, set before the first input on the same
+/// thread.
+nonisolated(unsafe) private var target: ([UInt8]) -> Void = { _ in }
 nonisolated(unsafe) private var bytesMin = 0
 
-/// Has this name for the sake of libFuzzer's `main`, which is linked, though nothing calls it.
+/// Feeds one input.
+///
+/// The name is required by libFuzzer's `main`, which is linked, though never called.
 @c(LLVMFuzzerTestOneInput)
 public func feedTarget(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     guard let start = unsafe start, unsafe count >= bytesMin else { return 0 }
@@ -21,10 +24,10 @@ public func feedTarget(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
 }
 
 /// Runs libFuzzer from the start of a program, `<module>_main`, to which the build system links
-/// `main`, and gives `body` each input that has so many bytes.
+/// `main`, and passes to `body` each input of at least `bytes` bytes.
 package func runFuzzer(
     _ count: CInt, _ arguments: UnsafeMutableRawPointer?, atLeast bytes: Int = 0,
-    _ body: @escaping ([UInt8]) -> Tombstone
+    _ body: @escaping ([UInt8]) -> Void
 ) -> CInt {
     unsafe bytesMin = bytes
     unsafe target = body
@@ -34,13 +37,13 @@ package func runFuzzer(
 }
 
 /// Reads an input whole, in two pieces, of which the first is `cut` of 255 parts, and byte by byte
-/// if it is short: what is found, which is each time the same.
+/// if it is short; the results must be equal.
 ///
-/// `read` reads up to each of the places that it is given.
+/// `read` reads up to each of the given offsets.
 @discardableResult
-package func checkPieces<Transition: Equatable>(
-    _ input: [UInt8], cut: UInt8, bytewiseBelow bytesMax: Int, read: ([Int]) -> Transition
-) -> Transition {
+package func checkPieces<Outcome: Equatable>(
+    _ input: [UInt8], cut: UInt8, bytewiseBelow bytesMax: Int, read: ([Int]) -> Outcome
+) -> Outcome {
     let whole = read([input.count])
     precondition(read([Int(cut) * input.count / 255, input.count]) == whole)
     if input.count < bytesMax { precondition(read(Array(0...input.count)) == whole) }

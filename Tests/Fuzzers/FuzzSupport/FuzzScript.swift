@@ -1,4 +1,4 @@
-/// An input as a row of small decisions; when it is used up all that follow are 0.
+/// An input as a sequence of small decisions; when it is used up all further ones are 0.
 package struct FuzzScript {
     private let bytes: [UInt8]
     private var position = 0
@@ -9,20 +9,20 @@ package struct FuzzScript {
 
     package var isAtEnd: Bool { position >= bytes.count }
 
-    /// The next byte.
+    /// Returns the next byte.
     private mutating func next() -> UInt8 {
         guard position < bytes.count else { return 0 }
         defer { position += 1 }
         return bytes[position]
     }
 
-    /// A number below `limit`, which is 1 to 65,536, from two bytes.
+    /// Returns a number below `limit`, which is 1 to 65,536, from two bytes.
     package mutating func number(below limit: Int) -> Int {
         let low = Int(next())
         return (Int(next()) << 8 | low) % limit
     }
 
-    /// The next bytes, at most `count` of them.
+    /// Returns the next bytes, at most `count` of them.
     package mutating func bytes(atMost count: Int) -> [UInt8] {
         let end = min(bytes.count, position + count)
         defer { position = end }

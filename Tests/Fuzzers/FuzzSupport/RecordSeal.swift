@@ -1,11 +1,11 @@
 import Ground
 
-/// Checksums that hide what lies behind them from a fuzzer, made right.
+/// Corrections of checksums, which would hide the bytes after them from a fuzzer.
 extension [UInt8] {
-    /// A field of a structure of the peer protocol: its tag, and where its value lies.
+    /// A field of a structure of the peer protocol: its tag, and the range of its value.
     package typealias StructureField = (tag: UInt16, value: Range<Int>)
 
-    /// The fields of the structure that lies in `range`, as far as they lie in it.
+    /// Returns the complete fields of the structure in `range`.
     package func structureFields(in range: Range<Int>) -> [StructureField] {
         var fields: [StructureField] = []
         guard range.count >= 2 else { return fields }
@@ -19,7 +19,7 @@ extension [UInt8] {
         return fields
     }
 
-    /// Makes the hash right that the record of the invalidation log in `range` has of its content.
+    /// Corrects the content hash of the invalidation record in `range`.
     package mutating func sealLogRecord(in range: Range<Int>) {
         let hashStart = range.lowerBound + 26
         guard hashStart + 8 <= range.upperBound,

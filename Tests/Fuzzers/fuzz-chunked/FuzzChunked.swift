@@ -2,15 +2,14 @@ import FuzzSupport
 import Ground
 import Wire
 
-/// Small, so that an input of the fuzzer's length passes them.
+/// Small limits, so that an input of the fuzzer's length can exceed them.
 private let limits = BodyLimits(extensionBytesMax: 24, trailerBytesMax: 80)
 
-/// Chunked bodies of strangers, requests' and answers': the first byte says where the rest is cut
-/// in two.
+/// Chunked bodies of requests and responses: the first byte says where the rest is cut in two.
 ///
-/// Held: data, trailers, end and refusal are those that the grammar gives when it is read over the
-/// whole array; the two pieces are read like the whole, and byte by byte too while the input is
-/// short; what was decided stays decided.
+/// Invariants: data, trailers, end and refusal are those of the grammar read over the whole array;
+/// the two pieces are read like the whole, and so are single bytes while the input is short; a
+/// decision is final.
 private func fuzz(_ bytes: [UInt8]) {
     let input = Array(bytes.dropFirst())
     let expected = NaiveChunks.read(
@@ -26,8 +25,8 @@ public func start(_ count: CInt, _ arguments: UnsafeMutableRawPointer?) -> CInt 
     unsafe runFuzzer(count, arguments, atLeast: 1, fuzz)
 }
 
-/// Reads the input as it has come up to each of `stops`, each time from where the last step ended.
-private func read(_ input: [UInt8], stops: [Int]) -> NaiveChunks.Transition {
+/// Reads the input up to each of `stops`, each time from where the last step ended.
+private func read(_ input: [UInt8], stops: [Int]) -> NaiveChunks.Outcome {
     var decoder = BodyDecoder(.chunked, limits: limits, keepsTrailers: true)
     var data: [UInt8] = []
     var position = 0
@@ -50,7 +49,7 @@ private func read(_ input: [UInt8], stops: [Int]) -> NaiveChunks.Transition {
                 precondition(decoder.next(span, from: next) == step)
                 return .whole(data, trailers: decoder.trailers.bytes, end: next)
             case .refused(let refusal):
-                precondition(!refusal.sentence.isEmpty)
+                precondition(!refusal.message.isEmpty)
                 precondition(decoder.next(span, from: stop) == step)
                 return .broken(data)
             }

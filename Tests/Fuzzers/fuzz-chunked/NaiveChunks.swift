@@ -1,12 +1,12 @@
-/// The chunked coding (RFC 9112 §7.1) read by descent over a whole array, as the grammar is
-/// written: slow, and made of nothing that the decoder under test is made of.
+/// The chunked coding (RFC 9112 §7.1) read by recursive descent over a whole array: slow, and
+/// without any code of the decoder under test.
 struct NaiveChunks {
-    enum Transition: Equatable {
-        /// The data, the lines of the trailer section, and the offset behind the body.
+    enum Outcome: Equatable {
+        /// The data, the lines of the trailer section, and the offset after the body.
         case whole([UInt8], trailers: [UInt8], end: Int)
-        /// The grammar is broken, or a limit is passed; the data before.
+        /// The grammar is violated, or a limit is exceeded; with the data before.
         case broken([UInt8])
-        /// All bytes are a beginning of a body; the data so far.
+        /// All bytes are a prefix of a body; with the data so far.
         case incomplete([UInt8])
     }
 
@@ -30,7 +30,7 @@ struct NaiveChunks {
 
     static func read(
         _ bytes: [UInt8], extensionBytesMax: Int, trailerBytesMax: Int
-    ) -> Transition {
+    ) -> Outcome {
         var reading = NaiveChunks(
             bytes, extensionBytesMax: extensionBytesMax, trailerBytesMax: trailerBytesMax)
         do throws(Pause) {
@@ -46,7 +46,7 @@ struct NaiveChunks {
 
     // MARK: Productions
 
-    /// `chunk` or `last-chunk`; false after the latter.
+    /// Reads `chunk` or `last-chunk`; false after the latter.
     private mutating func chunk() throws(Pause) -> Bool {
         var size: UInt64 = 0
         var digits = 0
@@ -68,9 +68,9 @@ struct NaiveChunks {
         return true
     }
 
-    /// An extension as `chunk-ext` has it, but without white space, and the CR behind it.
+    /// Reads an extension, `chunk-ext` without white space, and the CR after it.
     ///
-    /// Whatever follows the first semicolon of a line counts.
+    /// Everything after the first semicolon of a line counts.
     private mutating func extensions() throws(Pause) {
         index += 1
         while true {
@@ -107,7 +107,7 @@ struct NaiveChunks {
         guard extensionBytes <= extensionBytesMax else { throw .broken }
     }
 
-    /// `trailer-section` and the last line end.
+    /// Reads `trailer-section` and the last line end.
     private mutating func trailers() throws(Pause) {
         let end = index + trailerBytesMax
         while true {
@@ -137,7 +137,7 @@ struct NaiveChunks {
         return byte
     }
 
-    /// Fields that would say how the message is framed or routed (RFC 9110 §6.5.1).
+    /// Fields that would affect framing or routing (RFC 9110 §6.5.1).
     private static let forbidden = ["content-length", "transfer-encoding", "host"]
 
     // MARK: Characters
@@ -160,7 +160,7 @@ struct NaiveChunks {
             && (character.isLetter || character.isNumber || "!#$%&'*+-.^_`|~".contains(character))
     }
 
-    /// A tab, or anything printable, of any character set (RFC 9110 §5.5).
+    /// Returns true for a tab, or a printable byte of any character set (RFC 9110 §5.5).
     private static func isText(_ byte: UInt8) -> Bool {
         byte == 9 || byte >= 32 && byte != 127
     }

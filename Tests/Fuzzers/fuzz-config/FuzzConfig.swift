@@ -1,13 +1,13 @@
 import FuzzSupport
 import Ground
-import NodeConfirmations
+import Node
 import Telemetry
 
-/// A file of settings, as an operator writes it, with whatever bytes.
+/// A file of settings with arbitrary bytes.
 ///
-/// Held: there is a configuration or at least one fault, and each fault is one line that a log can
-/// take; what the configuration is listed as, read as a file again, gives the same list; a node
-/// that runs with the defaults either takes the configuration over or says in a line why not.
+/// Invariants: there is a configuration or at least one fault, and each fault is one line suitable
+/// for a log; the listing of the configuration, read as a file again, gives the same list; a node
+/// that runs with the defaults either adopts the configuration or states the reason in a line.
 private func fuzz(_ input: [UInt8]) {
     guard let configuration = resolve(input) else { return }
     let listing = configuration.listing
@@ -52,7 +52,7 @@ private func resolve(_ bytes: [UInt8]) -> Configuration? {
     return nil
 }
 
-/// Without the comments, which say where each comes from.
+/// Returns the lines without the comments, which state their sources.
 private func settings(_ listing: [String]) -> [String] {
     listing.map { line in
         line.split(separator: "  # ").dropLast().joined(separator: "  # ")

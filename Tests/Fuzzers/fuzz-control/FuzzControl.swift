@@ -2,11 +2,11 @@ import FuzzSupport
 import Ground
 import HTTPRules
 
-/// Cache-Control of answers and of requests, and a field aimed at this cache; the first line feed
-/// is where the one ends and the other begins.
+/// Cache-Control of responses and of requests, and a field targeted at this cache; the first line
+/// feed separates the two.
 ///
-/// Held: what was read can be written and is read as the same; a request that asks for nothing is
-/// empty; no lifetime is negative; what forbids storing is obeyed.
+/// Invariants: a parsed value can be written and is read as the same; a request without directives
+/// is empty; no lifetime is negative; directives that forbid storing are obeyed.
 private func fuzz(_ input: [UInt8]) {
     let end = input.firstIndex(of: 0x0A) ?? input.endIndex
     let plain = Array(input[..<end])
@@ -21,8 +21,8 @@ private func fuzz(_ input: [UInt8]) {
     precondition(again == control, "\(control) became \(again)")
 
     let request = head([("cache-control", plain)])
-    let asked = RequestCacheControl(lines: request.lines, in: request.bytes.span)
-    precondition(asked.isEmpty == (asked == .none))
+    let directives = RequestCacheControl(lines: request.lines, in: request.bytes.span)
+    precondition(directives.isEmpty == (directives == .none))
     check(request)
     check(head([("cdn-cache-control", targeted), ("cache-control", plain)]))
 }
@@ -48,18 +48,18 @@ private func head(_ fields: [(String, [UInt8])]) -> ResponseHead {
 
 private func check(_ head: ResponseHead) {
     let moment = Instant(nanoseconds: 1_000_000_000_000)
-    let receipt = Freshness.ResponseTiming(
+    let timing = Freshness.ResponseTiming(
         requestedAt: moment, receivedAt: moment, receivedWall: WallTime(seconds: 784_111_777))
     let control = EffectiveCacheControl(head).control
     for hasAuthorization in [false, true] {
-        let found = CacheabilityRules.examine(
-            head, to: RequestCacheability(hasAuthorization: hasAuthorization), receipt: receipt,
+        let found = CacheabilityRules.evaluate(
+            head, to: RequestCacheability(hasAuthorization: hasAuthorization), timing: timing,
             policy: .site())
-        precondition(found.freshness.lifetime >= .zero && found.freshness.bornAt == moment)
+        precondition(found.freshness.lifetime >= .zero && found.freshness.generatedAt == moment)
         let isForbidden =
             control.flags.contains(.isPrivate)
             || (control.flags.contains(.noStore) && !control.flags.contains(.mustUnderstand))
-            || (hasAuthorization && !found.flags.contains(.sharesAuthorized))
-        precondition(!isForbidden || (found.notStored != nil && !found.isShareable))
+            || (hasAuthorization && !found.flags.contains(.allowsAuthorization))
+        precondition(!isForbidden || (found.notStoredReason != nil && !found.isCollapsible))
     }
 }

@@ -1,8 +1,8 @@
 import Ground
 import Tiers
 
-/// The small files of a node's directory, each as it is and with its checksum made right: what was
-/// read is the same after it was written and read again.
+/// The small files of a node's directory, each verbatim and with a corrected checksum: a parsed
+/// file is the same after it was written and read again.
 struct DiskFiles {
     private static let checksumStart = 16
 

@@ -6,16 +6,16 @@ private let segmentBytes: UInt64 = 8192
 private let salt: UInt64 = 0x5EED
 private let header = SegmentHeader(
     nodeID: NodeID(low: 1, high: 2), segmentBytes: segmentBytes, sequence: 3, salt: salt,
-    openedAt: .zero, openedWall: 0, queue: 0)
+    openedAtVersion: .zero, openedWall: 0, queue: 0)
 
-/// Segments, footers, identities, notes of sites, and pieces of marks, as a disk may hold them.
+/// Segments, footers, identities, tag rule files, and chunks of marks, as a disk may contain them.
 ///
-/// A checksum hides everything behind it from a fuzzer, so after each input was read as it is, it
-/// is read again with the checksums made right.
+/// A checksum hides everything after it from a fuzzer, so each input is read verbatim, and again
+/// with corrected checksums.
 ///
-/// Held: whatever the bytes, the reading ends; records lie within the segment and do not overlap; a
-/// record that was read is the same after it was written and read again; what else was read is,
-/// too.
+/// Invariants: reading terminates for any bytes; records are within the segment and do not overlap;
+/// a parsed record is the same after it was written and read again, and so are the other
+/// structures.
 private func fuzz(_ input: [UInt8]) {
     readSegment(input)
     readSegment(sealed(input))
@@ -30,18 +30,18 @@ public func start(_ count: CInt, _ arguments: UnsafeMutableRawPointer?) -> CInt 
     unsafe runFuzzer(count, arguments, fuzz)
 }
 
-/// The input as the records of a segment that was not closed.
+/// Reads the input as the records of a segment that was not closed.
 private func readSegment(_ records: [UInt8]) {
     var file = header.bytes + records
     file.pad(to: Int(segmentBytes))
     var recovery = SegmentRecovery(nodeID: header.nodeID, segmentBytes: segmentBytes)
     var steps = 0
-    while let part = recovery.wanted {
+    while let part = recovery.nextRead {
         steps += 1
         precondition(steps < 10_000, "the reading does not end")
         let end = Int(part.offset) + part.bytes
         precondition(end <= file.count, "reads past the segment's end")
-        recovery.read(file.span.extracting(Int(part.offset)..<end))
+        recovery.bytesRead(file.span.extracting(Int(part.offset)..<end))
     }
     guard case .recovered(let segment) = recovery.outcome else {
         preconditionFailure("a whole header was discarded")
@@ -67,7 +67,7 @@ private func check(_ file: [UInt8], at offset: Int) {
     precondition(read == record, "a record is another after it was written again")
 }
 
-/// The input with the checksum of whatever looks like a record made right.
+/// Returns the input with a corrected checksum for everything that looks like a record.
 private func sealed(_ input: [UInt8]) -> [UInt8] {
     var bytes = input
     let base = DiskFormat.headerBytes
@@ -96,7 +96,7 @@ private func sealed(_ input: [UInt8]) -> [UInt8] {
     return bytes
 }
 
-/// The input as a footer, as it is and with its checksum made right.
+/// Reads the input as a footer, verbatim and with a corrected checksum.
 private func readFooter(_ input: [UInt8]) {
     guard input.count >= SegmentFooter.trailerBytes else { return }
     var bytes = input
@@ -114,17 +114,17 @@ private func readFooter(_ input: [UInt8]) {
     precondition(read == footer, "a footer is another after it was written again")
 }
 
-/// The input as pieces of marks, whose key is the first one's.
+/// Reads the input as chunks of marks, with the key of the first one.
 private func readMarks(_ input: [UInt8]) {
-    let size = MarkTable().pieces()[0].count
-    var pieces: [[UInt8]] = []
+    let size = MarkTable().encodedChunks()[0].count
+    var chunks: [[UInt8]] = []
     for start in stride(from: 0, to: input.count, by: size + MarkTable.markBytes) {
-        let piece = Array(input[start..<min(input.count, start + size + MarkTable.markBytes)])
-        let key = Array((pieces.first ?? piece).prefix(16))
-        pieces.append(key + Array(piece.dropFirst(16)))
+        let chunk = Array(input[start..<min(input.count, start + size + MarkTable.markBytes)])
+        let key = Array((chunks.first ?? chunk).prefix(16))
+        chunks.append(key + Array(chunk.dropFirst(16)))
     }
-    guard let table = MarkTable(pieces: pieces, key: .known) else { return }
-    let again = MarkTable(pieces: table.pieces(), key: .known)
+    guard let table = MarkTable(encodedChunks: chunks, key: .publiclyKnown) else { return }
+    let again = MarkTable(encodedChunks: table.encodedChunks(), key: .publiclyKnown)
     precondition(again?.key == table.key && again?.count == table.count, "other marks")
     for version in [InvalidationVersion.zero, InvalidationVersion(epoch: 1, count: 1), .last] {
         let key = Array("http://a.test/b".utf8)

@@ -3,10 +3,10 @@ import Ground
 import HTTPRules
 import Wire
 
-/// Heads that a site passes on: the lowest bit of the first byte says whether the rest is an answer
-/// or a request, the other bits what the site makes of it.
+/// Heads that a site forwards: the lowest bit of the first byte says whether the rest is a response
+/// or a request, the other bits select the site's rules.
 ///
-/// Held: what is written is read again as one head with the same lines; no line is of one hop; a
+/// Invariants: a written head is read as one head with the same lines; no line is hop-by-hop; a
 /// stored head is the same when it is rendered again, and after an update with itself.
 private func fuzz(_ bytes: [UInt8]) {
     let input = Array(bytes.dropFirst())
@@ -24,7 +24,7 @@ public func start(_ count: CInt, _ arguments: UnsafeMutableRawPointer?) -> CInt 
     unsafe runFuzzer(count, arguments, atLeast: 2, fuzz)
 }
 
-/// What is written has more lines than what was read.
+/// A written head has more lines than the head read.
 private let limits = HeadLimits(headBytesMax: 1 << 20, fieldsMax: 1000)
 
 private func names(_ text: String) -> FieldNames {
@@ -36,7 +36,7 @@ private func names(_ text: String) -> FieldNames {
     return names
 }
 
-/// The fields that end at this hop, by a list of their own.
+/// Checks that no field is hop-by-hop, by a list independent of the code under test.
 private func checkLines(_ head: ResponseHead) {
     let oneHop = names(
         """
@@ -48,16 +48,16 @@ private func checkLines(_ head: ResponseHead) {
     }
 }
 
-/// The final answer that the input is, alone.
+/// Returns the final response that is the whole input, or `nil`.
 private func response(_ input: [UInt8]) -> ResponseHead? {
     var parser = ResponseParser(limits: limits)
     guard case .head(let head, _) = parser.parse(input.span, from: 0, requestIsHead: true) else {
         return nil
     }
-    return head.response
+    return head.head
 }
 
-/// The same of what was written, which must be one.
+/// Returns the head in `bytes`, which must be one.
 private func reread(_ bytes: [UInt8]) -> ResponseHead {
     let whole = bytes + [0x0D, 0x0A]
     guard let head = response(whole), head.bytes == whole else {
@@ -67,24 +67,24 @@ private func reread(_ bytes: [UInt8]) -> ResponseHead {
     return head
 }
 
-private func answerRules(_ choices: UInt8) -> ResponseFieldRules {
+private func responseRules(_ choices: UInt8) -> ResponseFieldRules {
     if choices & 2 == 0 { return .none }
     let line = FieldSetting(name: "X-Set", value: "a b")
     return ResponseFieldRules(
         removed: names("server"), lines: line.map { [$0] } ?? [], tagsStripped: names("xkey"),
-        clientControl: choices & 4 == 0 ? nil : Array("max-age=60".utf8))
+        clientCacheControl: choices & 4 == 0 ? nil : Array("max-age=60".utf8))
 }
 
 private func pass(_ head: ResponseHead, choices: UInt8) {
     var bytes: [UInt8] = []
-    ResponseForwarder.append(head, rules: answerRules(choices), to: &bytes)
+    ResponseForwarder.append(head, rules: responseRules(choices), to: &bytes)
     let written = reread(bytes)
     precondition(written.status == head.status)
     precondition(written.lines.last?.id == .via)
 }
 
 private func store(_ head: ResponseHead, choices: UInt8) {
-    let rules = answerRules(choices)
+    let rules = responseRules(choices)
     let received = WallTime(seconds: 0)
     let first = StoredHead(
         head, size: 5, rules: rules, unstored: names("set-cookie"), received: received)
@@ -95,18 +95,18 @@ private func store(_ head: ResponseHead, choices: UInt8) {
         read, size: 5, rules: rules, unstored: FieldNames(), received: received)
     precondition(again == first)
     if ![204, 206, 304].contains(head.status) {
-        precondition((try? first.check(.isDated, size: 5)) != nil, "rendered and not taken")
+        precondition((try? first.validate(.isDated, size: 5)) != nil, "rendered and not taken")
     }
-    var facts = EntryMetadata(
+    var metadata = EntryMetadata(
         size: 5, bornAt: .zero, freshUntil: .zero, flags: rules.flags(for: head),
         lastModified: nil, date: received, entityTag: first.entityTag)
     let updated = StoredHead(
-        first.updated(with: head, facts: facts), size: 5, rules: rules,
+        first.updated(with: head, metadata: metadata), size: 5, rules: rules,
         unstored: FieldNames(), received: received)
     _ = reread(updated.bytes)
-    facts.entityTag = updated.entityTag
+    metadata.entityTag = updated.entityTag
     var validation = Validation()
-    validation.add(updated.bytes, facts: facts)
+    validation.add(updated.bytes, metadata: metadata)
     precondition(validation.entityTags.count <= 1)
 }
 
@@ -117,26 +117,27 @@ private func request(_ input: [UInt8], choices: UInt8) {
     let lines = parser.fields.copy()
     var rules = RequestFieldRules(authority: Array("o:81".utf8), basePath: Array("/b".utf8))
     rules.forwarded = [.added, .replaced, .unchanged][Int(choices >> 1 & 3) % 3]
-    rules.reducesAccept = choices & 8 != 0
-    rules.reducesAcceptEncoding = choices & 8 != 0
-    rules.passesOthers = choices & 16 == 0
-    rules.named = names("accept-language x-real-ip")
+    rules.normalisesAccept = choices & 8 != 0
+    rules.normalisesAcceptEncoding = choices & 8 != 0
+    rules.forwardsOthers = choices & 16 == 0
+    rules.forwardedNames = names("accept-language x-real-ip")
     rules.removed = names("cookie")
     let request = ForwardedRequest(
         method: span.copy(parser.methodName.range), target: span.copy(parser.path.range),
-        host: span.copy(parser.host.range), client: .v4(0x7F00_0001), peer: .v4(0x7F00_0002))
+        host: span.copy(parser.host.range), client: .v4(0x7F00_0001),
+        remoteAddress: .v4(0x7F00_0002))
     let outcome = RequestForwarder.forward(
         request, lines, in: span, rules: rules,
         purpose: choices & 32 == 0 ? .pass : .store(Validation()))
-    let told = RequestForwarder.told(request, lines, in: span, rules: rules)
-    checkLines(ResponseHead(status: 200, bytes: told.bytes, lines: told.lines))
+    let forwarded = RequestForwarder.forwardedFields(request, lines, in: span, rules: rules)
+    checkLines(ResponseHead(status: 200, bytes: forwarded.bytes, lines: forwarded.lines))
     guard case .send(let bytes) = outcome else { return }
     check(bytes + [0x0D, 0x0A], request)
 }
 
 private func check(_ written: [UInt8], _ request: ForwardedRequest) {
     var parser = RequestParser(limits: limits)
-    // A client's CONNECT has no path, so that it is not passed on in this way.
+    // A client's CONNECT has no path, so that it is not forwarded in this way.
     if request.method.elementsEqual("CONNECT".utf8) { return }
     guard case .head(let end) = parser.parse(written.span, from: 0), end == written.count else {
         preconditionFailure("written and not read: \(written)")

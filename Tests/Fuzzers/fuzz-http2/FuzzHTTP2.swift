@@ -3,20 +3,20 @@ import Ground
 import NIOCore
 import Wire
 
-/// What comes from a peer of HTTP/2: the first byte says to which end, and the second how it is
+/// The input of an HTTP/2 session: the first byte selects the side, and the second how the rest is
 /// cut.
 ///
-/// Held: neither end traps whatever comes, each head is one that the parser of HTTP/1.1 does not
-/// find fault with as to its lines, the verdict does not depend on the pieces or on what is
-/// held back, and no more streams are open than were announced.
+/// Invariants: neither side traps on any input, the parser of HTTP/1.1 finds no fault with the
+/// lines of a head, the result does not depend on the pieces or on pauses, and no more streams are
+/// open than were announced.
 private func fuzz(_ input: [UInt8]) {
     let body = Array(input[2...])
     let piece = Int(input[1]) + 1
     if input[0] & 1 == 0 {
         let preface = Array("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".utf8) + [0, 0, 0, 4, 0, 0, 0, 0, 0]
-        let whole = Server(holds: false)
+        let whole = Server(pauses: false)
         whole.feed(preface + body, piece: .max)
-        let pieces = Server(holds: true)
+        let pieces = Server(pauses: true)
         pieces.feed(preface + body, piece: piece)
         precondition(whole.requests == pieces.requests)
         precondition(whole.session.failure == pieces.session.failure)
@@ -32,22 +32,23 @@ public func start(_ count: CInt, _ arguments: UnsafeMutableRawPointer?) -> CInt 
     unsafe runFuzzer(count, arguments, atLeast: 3, fuzz)
 }
 
-/// Answers everything with a body larger than the window, one stream in four at once.
+/// Responds to every request with a body larger than the window, and ends one stream in four at
+/// once.
 private final class Server: HTTP2ServerDelegate {
-    private var made: HTTP2ServerSession?
+    private var createdSession: HTTP2ServerSession?
     private(set) var requests = 0
-    /// What follows a request waits.
-    private let holds: Bool
+    /// True if input is paused after each request.
+    private let pauses: Bool
 
-    init(holds: Bool) {
-        self.holds = holds
-        made = HTTP2ServerSession(
+    init(pauses: Bool) {
+        self.pauses = pauses
+        createdSession = HTTP2ServerSession(
             settings: HTTP2Settings(concurrentStreamsMax: 8, headBytesMax: 300), delegate: self)
     }
 
     var session: HTTP2ServerSession {
-        guard let made else { preconditionFailure("no session") }
-        return made
+        guard let createdSession else { preconditionFailure("no session") }
+        return createdSession
     }
 
     func feed(_ bytes: [UInt8], piece: Int) {
@@ -56,7 +57,7 @@ private final class Server: HTTP2ServerDelegate {
         while isOpen, !rest.isEmpty {
             isOpen = session.receive(Array(rest.prefix(piece)).span, now: .zero)
             rest = rest.dropFirst(piece)
-            while session.isHeld { isOpen = session.goOn(now: .zero) }
+            while session.isReceivingPaused { isOpen = session.resumeReceiving(now: .zero) }
             precondition(session.openStreamCount <= 9)
         }
         drain()
@@ -70,17 +71,17 @@ private final class Server: HTTP2ServerDelegate {
         }
     }
 
-    private func response(_ stream: HTTP2Stream) {
+    private func respond(_ stream: HTTP2Stream) {
         requests += 1
-        if holds { session.hold() }
-        session.respond(
+        if pauses { session.pauseReceiving() }
+        session.sendResponse(
             stream, head: Array("HTTP/1.1 200 OK\r\nEtag: \"a\"\r\n\r\n".utf8).span,
             endsStream: false)
         session.write(stream, ByteBuffer(repeating: 1, count: 70_000))
         if requests % 4 == 0 { session.end(stream, trailers: Array("a: b\r\n".utf8)) }
     }
 
-    func requestArrived(
+    func requestReceived(
         _ stream: HTTP2Stream, head: Span<UInt8>, linesCount: Int, hasBody: Bool
     ) {
         var parser = RequestParser()
@@ -90,44 +91,44 @@ private final class Server: HTTP2ServerDelegate {
         case .refused(.line), .incomplete: preconditionFailure("a line that is none")
         case .refused: break
         }
-        response(stream)
+        respond(stream)
     }
 
     func requestRefused(_ stream: HTTP2Stream, _ refusal: RequestParseError, hasBody: Bool) {
-        response(stream)
+        respond(stream)
     }
 
-    func bodyArrived(_ stream: HTTP2Stream, _ bytes: Span<UInt8>) {
-        session.consumed(stream, bytes: bytes.count / 2)
+    func bodyReceived(_ stream: HTTP2Stream, _ bytes: Span<UInt8>) {
+        session.consume(stream, bytes: bytes.count / 2)
     }
 
     func bodyEnded(_ stream: HTTP2Stream, trailers: Span<UInt8>) {}
 
-    func drained(_ stream: HTTP2Stream) {
+    func streamDrained(_ stream: HTTP2Stream) {
         session.end(stream)
     }
 
-    func closed(_ stream: HTTP2Stream, code: HTTP2ErrorCode) {}
+    func streamClosed(_ stream: HTTP2Stream, code: HTTP2ErrorCode) {}
 }
 
-/// Has asked for three things.
+/// Has sent three requests.
 private final class Client: HTTP2ClientDelegate {
-    private var made: HTTP2ClientSession?
+    private var createdSession: HTTP2ClientSession?
     private var open = 0
 
     init() {
-        made = HTTP2ClientSession(settings: .toOrigins, delegate: self)
+        createdSession = HTTP2ClientSession(settings: .originDefaults, delegate: self)
         let head = Array("GET / HTTP/1.1\r\nHost: a\r\n\r\n".utf8)
         for _ in 0..<3
-        where session.request(head: head.span, isSecure: false, endsStream: true) != nil {
+        where session.sendRequest(head: head.span, isSecure: false, endsStream: true) != nil {
             open += 1
         }
         drain()
     }
 
     var session: HTTP2ClientSession {
-        guard let made else { preconditionFailure("no session") }
-        return made
+        guard let createdSession else { preconditionFailure("no session") }
+        return createdSession
     }
 
     func feed(_ bytes: [UInt8], piece: Int) {
@@ -138,7 +139,7 @@ private final class Client: HTTP2ClientDelegate {
             rest = rest.dropFirst(piece)
         }
         drain()
-        session.abandon(.cancel)
+        session.transportClosed(.cancel)
         precondition(open == 0)
     }
 
@@ -150,9 +151,9 @@ private final class Client: HTTP2ClientDelegate {
         }
     }
 
-    func interimArrived(_ stream: HTTP2Stream, status: Int, head: Span<UInt8>) {}
+    func interimResponseReceived(_ stream: HTTP2Stream, status: Int, head: Span<UInt8>) {}
 
-    func answerArrived(
+    func responseReceived(
         _ stream: HTTP2Stream, head: Span<UInt8>, linesCount: Int, hasBody: Bool
     ) {
         var parser = ResponseParser()
@@ -161,17 +162,17 @@ private final class Client: HTTP2ClientDelegate {
         }
     }
 
-    func bodyArrived(_ stream: HTTP2Stream, _ bytes: Span<UInt8>) {
-        session.consumed(stream, bytes: bytes.count)
+    func bodyReceived(_ stream: HTTP2Stream, _ bytes: Span<UInt8>) {
+        session.consume(stream, bytes: bytes.count)
     }
 
-    func answerEnded(_ stream: HTTP2Stream, trailers: Span<UInt8>) {}
-    func drained(_ stream: HTTP2Stream) {}
-    func goAwayArrived(code: HTTP2ErrorCode) {}
-    func settingsArrived() {}
-    func pongArrived() {}
+    func responseEnded(_ stream: HTTP2Stream, trailers: Span<UInt8>) {}
+    func streamDrained(_ stream: HTTP2Stream) {}
+    func goAwayReceived(code: HTTP2ErrorCode) {}
+    func settingsReceived() {}
+    func pingAcknowledged() {}
 
-    func closed(_ stream: HTTP2Stream, code: HTTP2ErrorCode, isSafeToRetry: Bool) {
+    func streamClosed(_ stream: HTTP2Stream, code: HTTP2ErrorCode, isSafeToRetry: Bool) {
         open -= 1
     }
 }

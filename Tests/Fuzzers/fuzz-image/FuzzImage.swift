@@ -2,24 +2,24 @@ import FuzzSupport
 import Ground
 import HTTPRules
 
-/// Bodies that claim to be images: the first byte names the type that is claimed, the second says
-/// where the rest is cut in two.
+/// Bodies that claim to be images: the first byte selects the type, the second says where the rest
+/// is cut in two.
 ///
-/// Held: the two pieces are read like the whole, and byte by byte too while the input is short;
-/// whatever is found stays, whatever follows it; a beginning says nothing, or what the whole says;
-/// a body that ends has a finding; no side is 0.
+/// Invariants: the two pieces are read like the whole, and so are single bytes while the input is
+/// short; a result is final, whatever follows; a prefix has no result, or that of the whole; a body
+/// that ends has a result; no side is 0.
 private func fuzz(_ bytes: [UInt8]) {
     let head = head(of: types[Int(bytes[0]) % types.count])
     let body = Array(bytes.dropFirst(2))
     let whole = checkPieces(body, cut: bytes[1], bytewiseBelow: 300) {
-        ReadMode(head, body, stops: $0)
+        Reading(head, body, stops: $0)
     }
-    let part = ReadMode(head, body, stops: [Int(bytes[1]) * body.count / 255])
+    let part = Reading(head, body, stops: [Int(bytes[1]) * body.count / 255])
     precondition(part.open == .needsMore || part.open == whole.open)
     if whole.open != .needsMore {
-        precondition(ReadMode(head, body + body, stops: [2 * body.count]) == whole)
+        precondition(Reading(head, body + body, stops: [2 * body.count]) == whole)
     }
-    if let size = whole.closed.facts?.size { precondition(size.width > 0 && size.height > 0) }
+    if let size = whole.closed.metadata?.size { precondition(size.width > 0 && size.height > 0) }
 }
 
 /// The program's start.
@@ -42,9 +42,8 @@ private func head(of type: String) -> ResponseHead {
     return ResponseHead(status: 200, bytes: name + value, lines: [line])
 }
 
-/// What is found of a body that comes in pieces up to each of `stops`, while more may follow and
-/// when it has ended.
-private struct ReadMode: Equatable {
+/// The results for a body that arrives up to each of `stops`, while more may follow and at its end.
+private struct Reading: Equatable {
     let open: ImageProbeResult
     let closed: ImageProbeResult
 
@@ -52,12 +51,12 @@ private struct ReadMode: Equatable {
         var probe = ImageProbe(head)
         var start = 0
         for stop in stops {
-            probe.feed(body.span.extracting(start..<stop))
+            probe.consume(body.span.extracting(start..<stop))
             start = stop
         }
-        open = probe.finding
+        open = probe.result
         probe.finish()
-        closed = probe.finding
+        closed = probe.result
         precondition(closed != .needsMore, "no finding of a body that has ended")
         precondition(open == .needsMore || open == closed, "a finding that has changed")
     }

@@ -2,15 +2,14 @@ import Cluster
 import FuzzSupport
 import Ground
 
-/// Files of bytes that no journal need have written: each is its size in two bytes, then what it
-/// has.
+/// Journal files of arbitrary bytes: each is its size in two bytes, then its content.
 struct ForgedJournal {
     private var files: [UInt64: [UInt8]] = [:]
 
     private static let headBytes = 24
 
-    /// `isSealed`: with checksums made right, of headers, of whatever looks like items, and of the
-    /// contents of records.
+    /// Creates files; if `isSealed`, with corrected checksums of headers, of everything that looks
+    /// like items, and of the contents of records.
     init(_ input: ArraySlice<UInt8>, isSealed: Bool) {
         var script = FuzzScript(input)
         while !script.isAtEnd, files.count < 4 {
@@ -45,7 +44,7 @@ struct ForgedJournal {
     private static func sealItem(_ file: inout [UInt8], _ item: Range<Int>, salt: UInt64) {
         let start = item.lowerBound
         let isRecord = file[start + 20] == 1
-        // A record stands behind the count of invalidations applied.
+        // A record follows the count of invalidations applied.
         let content = start + headBytes + 8
         if isRecord, content <= item.upperBound {
             file.sealLogRecord(in: content..<item.upperBound)

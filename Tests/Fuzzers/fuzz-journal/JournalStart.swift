@@ -7,14 +7,14 @@ struct RecordPrint: Hashable {
     let hash: UInt64
 
     init(_ record: InvalidationRecord) {
-        name = record.name
+        name = record.id
         hash = record.hash
     }
 }
 
-/// What a start makes of the files of a journal.
+/// The recovery of a journal's files.
 struct JournalStart {
-    /// That of the page's test vector.
+    /// The node of the page's test vector.
     static let node = NodeID(low: 1, high: 0)
 
     let kept: PersistedLog
@@ -26,41 +26,41 @@ struct JournalStart {
         self.files = files
     }
 
-    /// All that must be the same at the next start.
+    /// The state that must be the same at the next start.
     struct Content: Equatable {
         let records: Set<RecordPrint>
         let floors: [StreamPosition]
         let retired: [StreamPosition]
-        let memory: VoterSetConsensus.PersistentState?
-        let reached: InvalidationVersion
+        let persistentState: VoterSetConsensus.PersistentState?
+        let latestVersion: InvalidationVersion
     }
 
     var content: Content {
         Content(
             records: records, floors: found.floors, retired: found.retired,
-            memory: found.memory, reached: found.reached)
+            persistentState: found.persistentState, latestVersion: found.latestVersion)
     }
 
     var records: Set<RecordPrint> { Set(kept.records.map(RecordPrint.init)) }
 
-    /// Up to here nothing need be kept of a stream.
+    /// Returns the position of a stream up to which no record need be kept.
     func end(of stream: ProcessID) -> UInt64 {
         (found.floors + found.retired).filter { $0.process == stream }.map(\.count).max() ?? 0
     }
 
-    /// Every record that was found is what its bytes say, and above what need not be kept.
+    /// Checks that every record found matches its bytes, and is above what need not be kept.
     func checkRecords() {
         for record in kept.records {
             precondition(
                 InvalidationRecord.read(record.bytes.span) == record,
                 "a record that was found cannot be read")
-            precondition(record.name.number > end(of: record.name.stream), "a void record")
+            precondition(record.id.number > end(of: record.id.stream), "a void record")
             let purge = record.invalidation.purge
             precondition(purge.map { !$0.targets.isEmpty } ?? true, "a purge of nothing")
         }
     }
 
-    /// A node begins with what was found, and goes on writing.
+    /// Starts a node with the state found, and continues to write.
     func checkGoingOn() {
         var dice = SplitMix64(seed: 7)
         startExchange(&dice)
@@ -80,7 +80,7 @@ struct JournalStart {
         let name = RecordID(stream: ProcessID(using: &dice), number: 3)
         let record = InvalidationRecord(name, content: [1, 2, 3])
         let writes = [LogWrite.record(record, count: 9)]
-        // Without room for it nothing has happened.
+        // Without space for it nothing has happened.
         guard let effects = journal.write(writes, marks: { _, _ in [] }, using: &dice) else {
             return
         }
@@ -96,19 +96,19 @@ struct JournalStart {
     private func startExchange(_ dice: inout SplitMix64) {
         var start = InvalidationReplication.InitialState(
             node: Self.node, process: ProcessID(using: &dice), firstRound: 1)
-        start.kept = kept
-        start.memory = found.memory
+        start.persistedLog = kept
+        start.persistentState = found.persistentState
         let now = Instant(nanoseconds: 1_000_000_000)
         var exchange = InvalidationReplication(start, now: now)
         var effects: [InvalidationEffect] = []
         exchange.started(now: now, using: &dice, effects: &effects)
         for record in kept.records {
-            precondition(exchange.record(record.name) != nil, "the log lacks a kept record")
+            precondition(exchange.record(record.id) != nil, "the log lacks a kept record")
         }
     }
 }
 
-/// The files of a disk on which everything is done.
+/// The files of a disk that executes every effect.
 struct JournalFiles {
     private(set) var contents: [UInt64: [UInt8]]
 
@@ -116,7 +116,7 @@ struct JournalFiles {
         switch effect {
         case .create(let number): contents[number] = []
         case .append(let number, let bytes): contents[number]? += bytes
-        case .sync, .syncNames: break
+        case .sync, .syncDirectory: break
         case .delete(let number): contents[number] = nil
         }
     }

@@ -2,13 +2,13 @@ import Cluster
 import FuzzSupport
 import Ground
 
-/// What comes from a peer: the first byte chooses between a single payload and a whole connection,
-/// and how a connection stands when the bytes begin.
+/// Bytes from a peer: the first byte selects a single payload or a whole connection, and the state
+/// of the connection when the bytes begin.
 ///
-/// Held: whatever the bytes, nothing traps; a payload that was read is the same after it was
-/// written and read again, and so is a message about invalidations of however many frames; a
-/// connection never counts more streams than it announced, ends every question that it had, and
-/// after a fault says GOODBYE and nothing else; see ``ExchangeUnderTest``, too.
+/// Invariants: no bytes trap; a parsed payload is the same after it was written and read again, and
+/// so is a message about invalidations of any number of frames; a connection never counts more
+/// streams than it announced, ends every query that it had, and after a fault sends GOODBYE and
+/// nothing else; see ``ExchangeUnderTest``, too.
 private func fuzz(_ input: [UInt8]) {
     let rest = Array(input[2...])
     if input[0] & 1 == 0 {
@@ -30,13 +30,13 @@ public func start(_ count: CInt, _ arguments: UnsafeMutableRawPointer?) -> CInt 
 
 /// Reads, writes and reads again.
 private func readPayload(_ kind: PeerFrameKind, _ payload: [UInt8]) {
-    guard !kind.isOfInvalidations else { return readInvalidations(kind, payload) }
+    guard !kind.isInvalidationFrame else { return readInvalidations(kind, payload) }
     guard let frame = written(kind, payload) else { return }
     let again = written(kind, Array(frame.dropFirst(PeerFrameHeader.bytesCount)))
     precondition(again == frame, "a frame is another after it was written again")
 }
 
-/// The payload as it is written after it was read; nil if it is not understood.
+/// Returns the payload as it is written after it was read; `nil` if it is not understood.
 private func written(_ kind: PeerFrameKind, _ payload: [UInt8]) -> [UInt8]? {
     let bytes = payload.span
     switch kind {
@@ -48,18 +48,18 @@ private func written(_ kind: PeerFrameKind, _ payload: [UInt8]) -> [UInt8]? {
         return frames?.first
     case .touches: return (try? AgedTouch.read(payload: bytes)).flatMap { try? AgedTouch.frame($0) }
     case .offer: return (try? PeerOffer.read(payload: bytes)).flatMap { try? PeerOffer.frame($0) }
-    case .offerAnswered:
+    case .offerOutcomes:
         return (try? OfferOutcome.read(payload: bytes)).flatMap { try? OfferOutcome.frame($0) }
-    case .ask:
-        guard let question = try? PeerQuery.read(payload: bytes) else { return nil }
-        return try? question.frame(stream: 1)
+    case .query:
+        guard let query = try? PeerQuery.read(payload: bytes) else { return nil }
+        return try? query.frame(stream: 1)
     case .end: return (try? StreamEnd(payload: bytes))?.frame(stream: 1)
     case .reset:
         return (try? StreamReset.read(payload: bytes)).map { StreamReset.frame($0, stream: 1) }
     case .credit:
         return (try? StreamCredit.read(payload: bytes)).map { StreamCredit.frame($0, stream: 1) }
     default:
-        guard let response = try? PeerReply.read(kind, payload: bytes) else { return nil }
-        return try? response.frame(stream: 1)
+        guard let reply = try? PeerReply.read(kind, payload: bytes) else { return nil }
+        return try? reply.frame(stream: 1)
     }
 }

@@ -2,14 +2,14 @@ import Cluster
 import FuzzSupport
 import Ground
 
-/// Reads a payload about invalidations, and what was read once more after it was written.
+/// Reads a payload about invalidations, writes the result, and reads it again.
 func readInvalidations(_ kind: PeerFrameKind, _ payload: [UInt8]) {
     var reader = InvalidationMessageDecoder()
     guard let message = try? reader.read(kind, payload: payload.span) else { return }
     checkRewriting(message)
 }
 
-/// A message that was read can be written, and is the same when it is read again.
+/// Checks that a message can be written, and is the same when it is read again.
 func checkRewriting(_ message: InvalidationMessage) {
     guard let frames = try? message.frames() else {
         preconditionFailure("what was read cannot be written")
@@ -30,24 +30,24 @@ func checkRewriting(_ message: InvalidationMessage) {
     precondition(whole == message, "another message when it was written again")
 }
 
-/// What a frame says; nil if the rest of it is in the next one.
+/// Returns the message of a frame; `nil` if the rest of it is in the next one.
 private func read(
     _ frame: [UInt8], by reader: inout InvalidationMessageDecoder
 ) throws(PeerFault) -> InvalidationMessage? {
     let head = try PeerFrameHeader(frame.span)
-    precondition(head.stream == 0 && head.kind.isOfInvalidations)
+    precondition(head.stream == 0 && head.kind.isInvalidationFrame)
     precondition(head.payloadBytes + PeerFrameHeader.bytesCount == frame.count)
     let payload = Array(frame.dropFirst(PeerFrameHeader.bytesCount))
     return try reader.read(head.kind, payload: payload.span)
 }
 
-/// The payload with the hashes made right of the records in it, which hide their contents from a
+/// Returns the payload with corrected hashes of its records, which would hide their contents from a
 /// fuzzer.
 func sealedRecords(_ kind: PeerFrameKind, _ payload: [UInt8]) -> [UInt8] {
     let tag: UInt16
     switch kind {
     case .invalidations, .repair: tag = 1
-    case .ask: tag = 5
+    case .query: tag = 5
     default: return payload
     }
     var payload = payload

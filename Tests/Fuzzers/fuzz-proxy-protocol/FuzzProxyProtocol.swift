@@ -4,22 +4,22 @@ import Wire
 
 /// The first bytes of a connection, from what may be no proxy.
 ///
-/// Held: the verdict is that of a reader of the whole array; as more arrives, it needs more until
-/// it is decided and stays so, and what follows a header changes nothing of it.
+/// Invariants: the result is that of a reader of the whole array; as more arrives, it needs more
+/// until it is decided and then stays, and bytes after a header do not change it.
 private func fuzz(_ input: [UInt8]) {
-    let verdict = ProxyProtocol.read(input.span)
-    precondition(verdict == NaiveHeader.read(input))
+    let result = ProxyProtocol.read(input.span)
+    precondition(result == NaiveHeader.read(input))
     var end = input.count
-    if case .source(_, let found) = verdict {
+    if case .source(_, let found) = result {
         precondition(found > 0 && found <= min(input.count, ProxyProtocol.binaryBytesMax))
         end = found
     }
     var isDecided = false
     for stop in 0...min(input.count, 300) {
         let early = ProxyProtocol.read(input.span.extracting(0..<stop))
-        precondition(!isDecided || early == verdict)
+        precondition(!isDecided || early == result)
         isDecided = early != .needsMore
-        precondition(!isDecided || early == verdict)
+        precondition(!isDecided || early == result)
         if case .source = early { precondition(stop >= end) }
     }
 }

@@ -1,8 +1,8 @@
 import Ground
 import Wire
 
-/// The header of a proxy read over a whole array, by splitting text and by slicing: slow, and made
-/// of nothing that the reader under test is made of but addresses in text.
+/// The header of a proxy read over a whole array, by splitting text and by slicing: slow, and
+/// sharing with the reader under test only the parser of textual addresses.
 enum NaiveHeader {
     static func read(_ bytes: [UInt8]) -> ProxyProtocolResult {
         bytes.first == 13 ? binary(bytes) : line(bytes)

@@ -1,12 +1,12 @@
 import FuzzSupport
 
-/// What clients of the admin port say of purges, and what records of the log say: the first byte
-/// chooses between the body of a purge, its target, the content of a record, and a whole record.
+/// Purges of clients of the admin port, and records of the log: the first byte selects the body of
+/// a purge, its target, the content of a record, or a whole record.
 ///
-/// Held: whatever the bytes, nothing traps; a body that is taken stays the same when it is said
-/// again in canonical form, and its purge fits in a record that says the same; the content of a
-/// record is read as something, as the same when it is written again, and if it is not understood
-/// it is kept byte by byte; a name of a receipt has one spelling.
+/// Invariants: no bytes trap; an accepted body stays the same when it is written in canonical form,
+/// and its purge fits in a record with the same meaning; the content of a record is always decoded,
+/// is the same when it is written again, and if it is not understood it is kept byte by byte; a
+/// name of a receipt has one spelling.
 private func fuzz(_ input: [UInt8]) {
     let rest = Array(input[1...])
     switch input[0] & 3 {

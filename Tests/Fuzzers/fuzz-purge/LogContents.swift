@@ -1,17 +1,17 @@
 import Cluster
 import Ground
 
-/// Reads, writes and reads again what a record says.
+/// Reads, writes and reads again the content of a record.
 func readContent(_ content: [UInt8]) {
-    let read = UnsafeMethodInvalidation(content: content.span)
+    let read = Invalidation(content: content.span)
     switch read.action {
-    case .foreign(let kept):
+    case .unrecognized(let kept):
         precondition(kept == content, "what is not understood was changed")
         precondition(read.purge == .everythingSoft)
-    case .count: precondition(read.id.isEmpty, "a record of the count with a client's id")
+    case .consensus: precondition(read.clientID.isEmpty, "a record of the count with a client's id")
     case .purge(let purge):
-        precondition(!read.id.isEmpty && !purge.targets.isEmpty)
-        precondition(read.id.count <= UnsafeMethodInvalidation.idBytesMax)
+        precondition(!read.clientID.isEmpty && !purge.targets.isEmpty)
+        precondition(read.clientID.count <= Invalidation.idBytesMax)
     }
     let written: [UInt8]
     do throws(InvalidationFault) {
@@ -21,20 +21,20 @@ func readContent(_ content: [UInt8]) {
         return
     }
     precondition(
-        UnsafeMethodInvalidation(content: written.span) == read,
+        Invalidation(content: written.span) == read,
         "another content when written again")
 }
 
-/// Records of another version may say more than this one puts in them.
-private func isAboveLimit(_ read: UnsafeMethodInvalidation) -> Bool {
+/// Returns true for a record of another version with more targets than this one writes.
+private func isAboveLimit(_ read: Invalidation) -> Bool {
     guard case .purge(let purge) = read.action else { return false }
-    return purge.targets.count > UnsafeMethodInvalidation.targetsMax
+    return purge.targets.count > Invalidation.targetsMax
 }
 
 /// Reads, writes and reads again a record with its name and its hash.
 func readRecord(_ bytes: [UInt8]) {
     guard let record = InvalidationRecord.read(bytes.span) else { return }
-    precondition(record.name.number > 0)
+    precondition(record.id.number > 0)
     let written = record.bytes
     precondition(written.count == record.bytesCount && written.count <= bytes.count)
     precondition(

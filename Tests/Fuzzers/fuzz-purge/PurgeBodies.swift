@@ -4,65 +4,65 @@ import FoundationEssentials
 import Ground
 import HTTPRules
 
-/// Reads the body of a purge as a node does, and says it again.
+/// Reads the body of a purge as a node does, and writes it again.
 func readBody(_ body: [UInt8]) {
     let request: PurgeRequest
     do {
         request = try JSONDecoder().decode(PurgeRequest.self, from: Data(body))
     } catch {
-        let problem = PurgeError(reading: error).problem
+        let problem = PurgeError(decodingError: error).problem
         precondition((400..<500).contains(problem.status))
         return
     }
     precondition((1...PurgeRequest.targetsMax).contains(request.targets.count))
     precondition(request.id.map { 1...PurgeRequest.idBytesMax ~= $0.count } ?? true)
-    precondition(request.timeout.map(PurgeRequest.timeouts.contains) ?? true)
+    precondition(request.timeout.map(PurgeRequest.timeoutRange.contains) ?? true)
     let again = try? JSONDecoder().decode(PurgeRequest.self, from: Data(request.body.utf8))
     precondition(again == request, "another purge when it is said again")
     issue(request)
 }
 
-/// What is asked for, as a record of the log.
+/// Encodes the request as a record of the log.
 private func issue(_ request: PurgeRequest) {
-    let targets = request.targets.targets(.none)
-    let purge = PurgeState(request.isSoft ? .soft : .hard, targets)
-    let invalidation = UnsafeMethodInvalidation(id: request.id ?? [1], .purge(purge))
+    let targets = request.targets.expanded(.none)
+    let purge = Purge(request.isSoft ? .soft : .hard, targets)
+    let invalidation = Invalidation(id: request.id ?? [1], .purge(purge))
     guard let content = try? invalidation.content() else {
         // A few names fill a record only if they are long.
         preconditionFailure("no record has room for \(targets.count) targets")
     }
-    precondition(UnsafeMethodInvalidation(content: content.span) == invalidation)
+    precondition(Invalidation(content: content.span) == invalidation)
     let record = InvalidationRecord(
         RecordID(stream: ProcessID(high: 1, low: 2), number: 3), content: content)
     precondition(InvalidationRecord.read(record.bytes.span) == record)
 }
 
-/// Reads what is asked below the path of purges: a method and a target in one line.
+/// Reads a request below the path of purges: a method and a target in one line.
 func readTarget(_ line: [UInt8]) {
     let words = String(decoding: line, as: UTF8.self).split(separator: " ", maxSplits: 1)
     guard words.count == 2 else { return }
-    let target = AdminOperation.row(.issuePurge).path + words[1]
+    let target = AdminOperation.operation(.issuePurge).path + words[1]
     guard
         case .operation(let operation, let arguments) = AdminRoute(
             method: String(words[0]), target: target)
     else { return }
-    if operation.name == .getReceipt, let name = ReceiptID(arguments[0][...]) {
+    if operation.id == .getReceipt, let name = ReceiptID(arguments[0][...]) {
         let path = words[1].prefix { $0 != "?" }
         precondition(path == "/\(name)", "two spellings of one receipt")
         precondition(name.number > 0 && ReceiptID(name.description) == name)
     }
     let query = target.drop { $0 != "?" }.dropFirst()
-    do throws(AdminQuery.ParseError) {
+    do throws(AdminQuery.QueryError) {
         let query = try AdminQuery(query, operation.parameters)
-        guard operation.name == .issuePurge, let options = try? PurgeOptions(query) else { return }
-        precondition(PurgeRequest.timeouts.contains(options.settled.timeout))
+        guard operation.id == .issuePurge, let options = try? PurgeOptions(query) else { return }
+        precondition(PurgeRequest.timeoutRange.contains(options.resolved.timeout))
     } catch {
         precondition((400..<500).contains(error.problem.status))
     }
 }
 
 extension PurgeRequest {
-    /// A body that says all that the request does.
+    /// The body with all members of the request.
     fileprivate var body: String {
         var members = ["\"mode\":\"\(isSoft ? "soft" : "hard")\""]
         if let id { members.append("\"id\":\(Self.quoted(id))") }
@@ -81,13 +81,13 @@ extension PurgeRequest {
         return "{\(members.joined(separator: ","))}"
     }
 
-    /// A URL that has this name: under the scheme of whose port it is not.
+    /// Returns a URL that has this name, with the scheme that omits its default port.
     private static func url(_ name: [UInt8]) -> [UInt8] {
         let isHTTP = name.prefix { $0 != UInt8(ascii: "/") }.suffix(3).elementsEqual(":80".utf8)
         return Array((isHTTP ? "https://" : "http://").utf8) + name
     }
 
-    /// A string of JSON (RFC 8259 §7).
+    /// Returns a JSON string (RFC 8259 §7).
     private static func quoted(_ text: [UInt8]) -> String {
         var quoted: [UInt8] = []
         for byte in text {

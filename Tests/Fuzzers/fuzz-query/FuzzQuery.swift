@@ -5,8 +5,8 @@ import HTTPRules
 /// Request targets, and before the first line feed the parameters that a site ignores, between
 /// commas.
 ///
-/// Held: what says that nothing changed wrote nothing; filtering again changes nothing; the path
-/// stays; what is left are parameters of the target, in their order.
+/// Invariants: without a change nothing is written; filtering is idempotent; the path stays; the
+/// remaining parameters are those of the target, in order.
 private func fuzz(_ input: [UInt8]) {
     let lineFeed = input.firstIndex(of: 10) ?? input.count
     let names = input[..<lineFeed].split(separator: UInt8(ascii: ",")).map {

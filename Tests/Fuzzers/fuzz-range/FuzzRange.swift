@@ -2,11 +2,11 @@ import FuzzSupport
 import Ground
 import HTTPRules
 
-/// Values of Range: the first byte says how large the body is, and how many ranges are allowed.
+/// Values of Range: the first byte determines the size of the body, and the number of ranges
+/// allowed.
 ///
-/// Held: every range that is answered lies in the body; of several none touches another, so that
-/// together they are no longer than the body; what was answered is, printed as a Range, read as the
-/// same.
+/// Invariants: every range is within the body; of several none is adjacent to another, so that
+/// together they are no longer than the body; the result, printed as a Range, is read as the same.
 private func fuzz(_ input: [UInt8]) {
     let size: UInt64 = input[0] & 15 == 15 ? .max : UInt64(input[0] & 15) * 7
     let countMax = Int(input[0] >> 4)
@@ -14,8 +14,8 @@ private func fuzz(_ input: [UInt8]) {
         input.span, at: 1..<input.count, size: size, countMax: countMax)
     switch set {
     case .whole, .unsatisfiable: break
-    case .one(let range): check([range], size: size, is: set)
-    case .several(let ranges):
+    case .single(let range): check([range], size: size, is: set)
+    case .multiple(let ranges):
         precondition(2...countMax ~= ranges.count)
         check(ranges, size: size, is: set)
     }

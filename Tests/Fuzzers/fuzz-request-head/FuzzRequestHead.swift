@@ -5,9 +5,9 @@ import Wire
 
 /// Requests from a hostile client: the first byte says where the rest is cut in two.
 ///
-/// Held: the two pieces are read like the whole, and byte by byte too while the input is short;
-/// every extent lies in the input; what is taken in only grows; targets and values hold no byte
-/// that they must not hold.
+/// Invariants: the two pieces are read like the whole, and so are single bytes while the input is
+/// short; every extent is within the input; the position only grows; targets and values contain no
+/// forbidden byte.
 private func fuzz(_ bytes: [UInt8]) {
     let input = Array(bytes.dropFirst())
     let limits = HeadLimits(headBytesMax: 600, targetBytesMax: 200, fieldsMax: 12)
@@ -22,7 +22,7 @@ public func start(_ count: CInt, _ arguments: UnsafeMutableRawPointer?) -> CInt 
     unsafe runFuzzer(count, arguments, atLeast: 2, fuzz)
 }
 
-/// What was read, in an order that does not depend on the pieces.
+/// The results of reading, in an order independent of the pieces.
 struct Transcript: Equatable {
     private var heads: [[UInt8]] = []
     private var framings: [BodyFraming] = []
@@ -55,7 +55,7 @@ struct Transcript: Equatable {
                     position = end
                 case .refused(let reason):
                     precondition((400...505).contains(reason.status))
-                    precondition(!reason.sentence.isEmpty)
+                    precondition(!reason.message.isEmpty)
                     refusal = reason
                 case .incomplete: break
                 }

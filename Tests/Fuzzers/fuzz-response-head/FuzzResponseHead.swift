@@ -3,11 +3,11 @@ import Ground
 import HTTPRules
 import Wire
 
-/// Answers from a hostile origin: the first byte says where the rest is cut in two, and its lowest
-/// bit whether the request was HEAD.
+/// Responses from a hostile origin: the first byte says where the rest is cut in two, and its
+/// lowest bit whether the request was HEAD.
 ///
-/// Held: the two pieces are read like the whole, and byte by byte too while the input is short;
-/// every extent lies in the copied head; what is taken in only grows.
+/// Invariants: the two pieces are read like the whole, and so are single bytes while the input is
+/// short; every extent is within the copied head; the position only grows.
 private func fuzz(_ bytes: [UInt8]) {
     let input = Array(bytes.dropFirst())
     let isHead = bytes[0] & 1 == 1
@@ -22,7 +22,7 @@ public func start(_ count: CInt, _ arguments: UnsafeMutableRawPointer?) -> CInt 
     unsafe runFuzzer(count, arguments, atLeast: 2, fuzz)
 }
 
-/// What was read, in an order that does not depend on the pieces.
+/// The results of reading, in an order independent of the pieces.
 struct Transcript: Equatable {
     private var interims: [ResponseHead] = []
     private var heads: [FramedResponseHead] = []
@@ -53,14 +53,14 @@ struct Transcript: Equatable {
                     interims.append(head)
                     position = end
                 case .head(let head, let end):
-                    check(head.response, input[position..<end])
-                    precondition(head.response.status >= 200)
+                    check(head.head, input[position..<end])
+                    precondition(head.head.status >= 200)
                     precondition(head.framing != .untilClose || !head.isPersistent)
                     heads.append(head)
                     body = bodies.begin(head.framing)
                     position = end
                 case .refused(let reason):
-                    precondition(!reason.sentence.isEmpty)
+                    precondition(!reason.message.isEmpty)
                     refusal = reason
                 case .incomplete: break
                 }

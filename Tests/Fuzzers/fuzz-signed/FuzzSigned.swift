@@ -4,9 +4,9 @@ import HTTPRules
 
 /// Request targets with signatures, and files of signing keys.
 ///
-/// Held: a target that is read as signed is exactly what its parts are written as, so that it has
-/// one form; what is bare of it is not signed again; keys have the lengths that are allowed, and
-/// are written as they were read.
+/// Invariants: a target read as signed equals the text written from its parts, so that it has one
+/// form; the unsigned target is not signed again; keys have allowed lengths, and are written as
+/// they were read.
 private func fuzz(_ input: [UInt8]) {
     checkTarget(input)
     checkKeys(input)
@@ -19,12 +19,12 @@ public func start(_ count: CInt, _ arguments: UnsafeMutableRawPointer?) -> CInt 
 }
 
 private func checkTarget(_ input: [UInt8]) {
-    guard case .signed(let signed) = SignedTarget.read(input.span, at: 0..<input.count) else {
+    guard case .signed(let signed) = SignedTarget.parse(input.span, at: 0..<input.count) else {
         return
     }
-    var written = Array(input[signed.bare.range])
-    let bare = SignedTarget.read(written.span, at: 0..<written.count)
-    precondition(bare == .unsigned)
+    var written = Array(input[signed.unsignedTarget.range])
+    let unsigned = SignedTarget.parse(written.span, at: 0..<written.count)
+    precondition(unsigned == .unsigned)
     SignatureBase.append(signed.signature, expiry: signed.expiry, to: &written)
     precondition(written == input)
 }
@@ -43,6 +43,6 @@ private func checkKeys(_ input: [UInt8]) {
         let again = try SigningKey.keys(of: written)
         precondition(again == keys)
     } catch {
-        precondition(!error.sentence.isEmpty)
+        precondition(!error.message.isEmpty)
     }
 }

@@ -5,12 +5,13 @@ import HTTPRules
 import Serving
 import Wire
 
-/// Heads that a peer gives and that lie on a disk, up to the answers that clients get of them: the
-/// first byte says whether the rest is the payload of a HELD, of a NOT_MODIFIED, or what is said of
-/// a head and the head.
+/// Heads received from a peer or read from disk, up to the responses for clients: the first byte
+/// says whether the rest is the payload of a HELD, of a NOT_MODIFIED, or the description of a head
+/// and the head.
 ///
-/// Held: what is taken is read again as one head of each answer, with the length of its body and no
-/// line of one hop; it can be compared, chosen from, updated and made anew, and is taken again.
+/// Invariants: an accepted head is read again as one head of each response, with the length of its
+/// body and no hop-by-hop line; it can be compared, selected from, updated and rendered again, and
+/// is accepted again.
 private func fuzz(_ bytes: [UInt8]) {
     let rest = Array(bytes.dropFirst())
     switch bytes[0] & 3 {
@@ -32,23 +33,24 @@ private let wall = WallTime(seconds: 1_700_000_000)
 private func held(_ payload: [UInt8], in kind: PeerFrameKind) {
     let entry: PeerEntry
     switch try? PeerReply.read(kind, payload: payload.span) {
-    case .held(let told), .notModified(let told): entry = told
+    case .held(let received), .notModified(let received): entry = received
     default: return
     }
-    guard let places = entry.places else { return }
-    let facts = entry.facts.facts(at: now, asked: .zero)
-    // As it goes on to the next.
+    guard let offsets = entry.headOffsets else { return }
+    let facts = entry.facts.entryFacts(at: now, requestedAt: .zero)
+    // As it is sent to the next node.
     _ = PeerEntryFacts(facts, size: entry.facts.size, now: now)
     take(
         StoredHead(
-            rendered: entry.head, partialStart: Int(places.partialStart),
-            multipartStart: Int(places.multipartStart),
-            notModifiedStart: Int(places.notModifiedStart), contentType: places.contentType,
+            rendered: entry.head, partialStart: Int(offsets.partialStart),
+            multipartStart: Int(offsets.multipartStart),
+            notModifiedStart: Int(offsets.notModifiedStart), contentType: offsets.contentType,
             entityTag: entry.facts.entityTag),
         facts, size: entry.facts.size)
 }
 
-/// Starts of the parts, places of type and tag, size and flags, 20 bytes in all; then the head.
+/// Reads the starts of the slices, extents of type and tag, size and flags, 20 bytes in all; then
+/// the head.
 private func stored(_ input: [UInt8]) {
     guard input.count >= 20 else { return }
     let number = { (place: Int) in Int(input[place]) | Int(input[place + 1]) << 8 }
@@ -66,7 +68,7 @@ private func stored(_ input: [UInt8]) {
 }
 
 private func take(_ head: StoredHead, _ facts: EntryMetadata, size: UInt64?) {
-    guard (try? head.check(facts.flags, size: size)) != nil else { return }
+    guard (try? head.validate(facts.flags, size: size)) != nil else { return }
     render(head, size: size)
     select(head, facts)
     let response = ResponseHead(
@@ -76,46 +78,46 @@ private func take(_ head: StoredHead, _ facts: EntryMetadata, size: UInt64?) {
                 id: .etag, name: Extent(start: 0, count: 4), value: Extent(start: 6, count: 5))
         ])
     let updated = StoredHead(
-        head.updated(with: response, facts: facts),
+        head.updated(with: response, metadata: facts),
         size: StoredHead.status(head.bytes) == 204 ? nil : size, rules: .none,
         unstored: FieldNames(), received: wall)
-    precondition((try? updated.check(.isDated, size: size)) != nil, "not taken again")
+    precondition((try? updated.validate(.isDated, size: size)) != nil, "not taken again")
     let image = StoredHead(
-        head.updated(with: response, facts: facts).asImage, size: facts.size)
-    precondition((try? image.check([], size: facts.size)) != nil, "not taken again")
+        head.updated(with: response, metadata: facts).imageResponse, size: facts.size)
+    precondition((try? image.validate([], size: facts.size)) != nil, "not taken again")
     var validation = Validation()
-    validation.add(head.bytes, facts: facts)
+    validation.add(head.bytes, metadata: facts)
     _ = VaryNames(renderedHead: head.bytes).names
 }
 
-/// Every answer that is made of slices of the head.
+/// Reads every response that is made of slices of the head.
 private func render(_ head: StoredHead, size: UInt64?) {
     let status = StoredHead.status(head.bytes)
     let whole = reread([], head.bytes[...])
-    precondition(whole.response.status == status)
+    precondition(whole.head.status == status)
     let framing: BodyFraming = status == 204 ? .none : size.map { .length($0) } ?? .untilClose
     precondition(whole.framing == framing)
     let ranged = "content-length: 1\r\ncontent-range: bytes 0-0/1\r\n"
     let partial = reread(
         "HTTP/1.1 206 Partial Content\r\n" + ranged, head.bytes[head.partial.range])
     precondition(partial.framing == .length(1))
-    precondition(partial.response.lines(.contentRange).count == 1)
+    precondition(partial.head.lines(.contentRange).count == 1)
     let type = String(decoding: head.bytes[head.contentType.range], as: UTF8.self)
     precondition(!type.utf8.contains { $0 == 0x0D || $0 == 0x0A })
     let several = reread(
         "HTTP/1.1 206 Partial Content\r\ncontent-length: 9\r\ncontent-type: multipart/a\r\n",
         head.bytes[head.multipart.range])
-    precondition(several.response.lines(.contentType).count == 1)
+    precondition(several.head.lines(.contentType).count == 1)
     let notModified = reread(
         "HTTP/1.1 304 Not Modified\r\n", head.bytes[head.notModified.range])
-    precondition(notModified.response.lines(.contentLength).isEmpty)
+    precondition(notModified.head.lines(.contentLength).isEmpty)
 }
 
 private func reread(_ start: String, _ part: ArraySlice<UInt8>) -> FramedResponseHead {
     reread(Array(start.utf8), part)
 }
 
-/// What a client reads, which must be one head.
+/// Returns the head that a client reads, which must be one.
 private func reread(_ start: [UInt8], _ part: ArraySlice<UInt8>) -> FramedResponseHead {
     let bytes = start + part + [0x0D, 0x0A]
     var parser = ResponseParser(limits: HeadLimits(headBytesMax: 1 << 20, fieldsMax: 1000))
@@ -123,14 +125,14 @@ private func reread(_ start: [UInt8], _ part: ArraySlice<UInt8>) -> FramedRespon
         case .head(let head, let end) = parser.parse(bytes.span, from: 0, requestIsHead: false),
         end == bytes.count, head.isPersistent || head.framing == .untilClose
     else { preconditionFailure("taken and not read: \(bytes)") }
-    let hop = HopByHop(head.response.lines, in: bytes.span)
-    for line in head.response.lines {
+    let hop = HopByHop(head.head.lines, in: bytes.span)
+    for line in head.head.lines {
         precondition(!hop.contains(line, in: bytes.span), "one hop")
     }
     return head
 }
 
-/// What requests get that name the tag, or parts.
+/// Evaluates requests that name the tag, or ranges.
 private func select(_ head: StoredHead, _ facts: EntryMetadata) {
     let tag = Array(head.bytes[head.entityTag.range])
     for text in ["bytes=0-0", "bytes=0-1,5-,-3", "bytes=18446744073709551614-"] {

@@ -4,7 +4,7 @@ import HTTPRules
 
 /// A structured field of each of the three kinds.
 ///
-/// Held: what was read can be written, is read as the same, and is then written as the same.
+/// Invariant: a parsed value can be written, is read as the same, and is then written as the same.
 private func fuzz(_ input: [UInt8]) {
     if let item = StructuredItem(input.span) {
         var written: [UInt8] = []

@@ -3,12 +3,12 @@ import Ground
 import NIOCore
 import Wire
 
-/// Both ends of TLS with a wire between them that changes what it carries: the first byte says who
-/// speaks, and whether the rest are changes (where, as two bytes, and how) of a conversation or
-/// bytes that a stranger sends.
+/// Both ends of TLS with a wire between them that changes the bytes: the first byte selects the
+/// kind of sessions, and whether the rest are changes (the offset, as two bytes, and the value) of
+/// a conversation or bytes that an attacker sends.
 ///
-/// Held: if both agree, they agree on the same; what is read is the beginning of what was written;
-/// what has ended stays so; a connection that is cut never looks like one that was ended.
+/// Invariants: if both ends complete the handshake, they agree; the data read is a prefix of the
+/// data written; an end is final; a truncated connection never looks like one that was closed.
 private func fuzz(_ input: [UInt8]) {
     let (dialler, acceptor) = stage.ends(isPeer: input[0] & 2 != 0)
     let wire = Wiretap(dialler, acceptor)
@@ -26,7 +26,7 @@ public func start(_ count: CInt, _ arguments: UnsafeMutableRawPointer?) -> CInt 
     unsafe runFuzzer(count, arguments, atLeast: 1, fuzz)
 }
 
-/// What sessions are made of, made once.
+/// The contexts of the sessions, created once.
 private let stage = Stage()
 
 private struct Stage {
@@ -38,8 +38,8 @@ private struct Stage {
         do {
             let made = SelfSigned()
             server = try TLSServerContext(TLSServerSettings(identities: [made.identity]))
-            let dice = (0..<TicketKeys.diceBytes).map { UInt8($0) }
-            server.adopt(TicketKeys(now: .zero, dice: dice))
+            let entropy = (0..<TicketKeys.entropyBytes).map { UInt8($0) }
+            server.setTicketKeys(TicketKeys(now: .zero, entropy: entropy))
             client = try TLSClientContext(
                 TLSClientSettings(trustsSystem: false, issuersPEM: made.identity.chainPEM))
             peer = try TLSPeerContext(secrets: [Array(repeating: 7, count: 32)])

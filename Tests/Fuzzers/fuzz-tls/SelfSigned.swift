@@ -1,7 +1,7 @@
 import COpenSSL
 import Wire
 
-/// A certificate that vouches for itself.
+/// A self-signed certificate.
 struct SelfSigned {
     static let name = "a.example"
 

@@ -2,25 +2,25 @@ import Ground
 import NIOCore
 import Wire
 
-/// Changes of bytes at places of one direction of a connection.
+/// Changes of bytes at offsets of the whole transfer.
 struct Changes {
     private var places: [Int: UInt8] = [:]
 
-    /// Three bytes each: the place, and what is added to the byte there.
+    /// Creates changes from three bytes each: the offset, and the number added to the byte there.
     init(_ bytes: [UInt8]) {
         for start in stride(from: 0, to: bytes.count - 2, by: 3) {
             places[Int(bytes[start]) << 8 | Int(bytes[start + 1])] = bytes[start + 2]
         }
     }
 
-    /// `bytes`, which begin at `start`, as they arrive.
+    /// Returns `bytes`, which begin at `start`, as they arrive.
     func applied(to bytes: [UInt8], from start: Int) -> [UInt8] {
         guard !places.isEmpty else { return bytes }
         return bytes.enumerated().map { $1 &+ (places[start + $0] ?? 0) }
     }
 }
 
-/// One end, and what it has found.
+/// One end, and its results.
 private final class Observer {
     let session: TLSSession
     var parameters: TLSParameters?
@@ -52,7 +52,7 @@ private final class Observer {
                 return
             case .failed(let failure):
                 precondition(self.failure == nil || self.failure == failure)
-                precondition(!failure.sentence.isEmpty && !isClosed)
+                precondition(!failure.message.isEmpty && !isClosed)
                 self.failure = failure
                 return
             }
@@ -64,7 +64,7 @@ private final class Observer {
     }
 }
 
-/// Carries bytes between two ends, and sees what they make of them.
+/// Carries bytes between two ends, and records their results.
 final class Wiretap {
     private let dialler: Observer
     private let acceptor: Observer
@@ -78,7 +78,7 @@ final class Wiretap {
         acceptor.start()
     }
 
-    /// A handshake, a text each way, and the end of both; all of it with `changes`.
+    /// Runs a handshake, a text each way, and the end of both, with `changes` applied.
     func converse(changes: Changes) {
         carry(changes)
         for end in [dialler, acceptor] where end.parameters != nil {
@@ -88,7 +88,8 @@ final class Wiretap {
         carry(changes)
     }
 
-    /// `bytes` of a stranger for both: instead of the other's hello, or once they trust each other.
+    /// Sends an attacker's `bytes` to both ends: instead of the other's hello, or after the
+    /// handshake.
     func intrude(_ bytes: [UInt8], isLate: Bool) {
         if isLate { carry(Changes([])) }
         dialler.receive(bytes)
@@ -111,7 +112,7 @@ final class Wiretap {
         }
     }
 
-    /// What holds whatever was carried.
+    /// Checks the invariants that hold whatever was carried.
     func judge() {
         if let one = dialler.parameters, let other = acceptor.parameters {
             precondition(one.version == other.version && one.group == other.group)

@@ -2,30 +2,30 @@ import FuzzSupport
 import Ground
 import HTTPRules
 
-/// Small, so that an input of the fuzzer's length passes it.
+/// A small limit, so that an input of the fuzzer's length can exceed it.
 private let bytesMax = 200
 
-/// URLs as clients and redirects bring them, and request targets that carry them.
+/// URLs as clients and redirects send them, and request targets that contain them.
 ///
-/// Held: a key that was made is canonical, so that making it again changes nothing, and can be
-/// taken apart for the origin; `isCanonical` agrees with the normaliser on every input; the image
-/// API finds its URL inside the target.
+/// Invariants: a key is canonical, so that normalising it again changes nothing, and can be split
+/// for the origin; `isCanonical` agrees with the normaliser on every input; the image API finds its
+/// URL inside the target.
 private func fuzz(_ input: [UInt8]) {
     let all = 0..<input.count
     var key: [UInt8] = []
 
-    if CacheKey.normalise(url: input.span, at: all, into: &key, bytesMax: bytesMax) == .made {
+    if CacheKey.normalise(url: input.span, at: all, into: &key, bytesMax: bytesMax) == .normalised {
         check(key)
     }
 
     let made =
         CacheKey.normalise(percentEncoded: input.span, at: all, into: &key, bytesMax: bytesMax)
-        == .made
+        == .normalised
     if made { check(key) }
     let isCanonical = CacheKey.isCanonical(input.span, at: all, bytesMax: bytesMax)
     precondition(isCanonical == (made && key == input))
 
-    if case .image(let url) = ImageRequestTarget.parse(input.span, at: all) {
+    if case .image(let url) = ImageTarget.parse(input.span, at: all) {
         precondition(!url.isEmpty && url.end <= input.count)
     }
 }
@@ -42,7 +42,7 @@ private func check(_ key: [UInt8]) {
     var again: [UInt8] = []
     precondition(
         CacheKey.normalise(url: key.span, at: 0..<key.count, into: &again, bytesMax: bytesMax)
-            == .made)
+            == .normalised)
     precondition(again == key)
     guard let url = OriginURL(canonical: key.span, at: 0..<key.count) else {
         preconditionFailure("a canonical key that cannot be taken apart")

@@ -2,12 +2,12 @@ import FuzzSupport
 import Ground
 import HTTPRules
 
-/// Lines of fields as an origin and two clients bring them: Vary, the fields of a request, and of
-/// another; bytes that are read as an index of variants, too.
+/// Field lines of an origin and two clients: Vary, the fields of a request, and of another; also
+/// bytes that are read as an index of variants.
 ///
-/// Held: names that can be selected by can stand in an index, which is read back as it was written;
-/// a key holds what was nominated and nothing else; lines of other fields do not change it; what
-/// was read as an index is written back byte by byte.
+/// Invariants: names usable for selection can be in an index, which is read back as it was written;
+/// a key contains the nominated fields and nothing else; lines of other fields do not change it;
+/// parsed index bytes are written back byte by byte.
 private func fuzz(_ input: [UInt8]) {
     if let index = VariantIndex(input.span, at: 0..<input.count) {
         precondition(index.sets.count <= VariantIndex.setsMax)
@@ -22,14 +22,14 @@ public func start(_ count: CInt, _ arguments: UnsafeMutableRawPointer?) -> CInt 
     unsafe runFuzzer(count, arguments, fuzz)
 }
 
-/// The first line is Vary's value, every other a field with its name before the colon.
+/// Checks keys: the first line is Vary's value, every other a field with its name before the colon.
 private func checkKeys(_ input: [UInt8]) {
     let rows = input.split(separator: 10, omittingEmptySubsequences: false)
     var vary = VaryNames()
     vary.add(input.span, at: rows[0].indices)
     precondition(vary.names.count <= VariantIndex.namesMax + 1)
     guard vary.isSelectable else { return }
-    precondition(VariantIndex.holds(vary.names))
+    precondition(VariantIndex.canHold(vary.names))
     let index = VariantIndex(generation: UInt64(input.count)).adding(vary.names)
     let bytes = written(index)
     precondition(VariantIndex(bytes.span, at: 0..<bytes.count) == index)
@@ -49,7 +49,7 @@ private func checkKeys(_ input: [UInt8]) {
     }
 }
 
-/// The field line in a row of the input, trimmed as a parser gives it.
+/// Returns the field line in a row of the input, trimmed as by a parser.
 private func line(_ row: ArraySlice<UInt8>) -> FieldLine {
     let colon = row.firstIndex(of: UInt8(ascii: ":")) ?? row.endIndex
     var value = row[min(colon + 1, row.endIndex)...]
