@@ -92,7 +92,7 @@ package final class MemoryStore: Sendable {
     ///
     /// `hash` is the result of ``hash(_:_:)`` for this key. An invalidated entry is never returned
     /// unchanged: every access to an entry in memory applies the marks, here or with
-    /// ``applyingMarks(to:)``.
+    /// ``entryAfterMarks(to:)``.
     package func find(
         _ bytes: Span<UInt8>, _ range: Range<Int>, hash: UInt64
     ) -> MemoryEntry? {
