@@ -41,6 +41,7 @@ func room(_ name: String, uses: [String], _ packages: [Target.Dependency] = []) 
     .target(
         name: name,
         dependencies: uses.map { .init(stringLiteral: $0) } + packages,
+        path: name == "Node" ? "Sources" : nil, sources: name == "Node" ? ["Node","Front","Peering","Sockets"] : nil,
         resources: resources[name] ?? [],
         swiftSettings: house + coverage)
 }

@@ -1,3 +1,6 @@
+import NodeConfiguration
+import Front
+import Peering
 import Cluster
 import Ground
 import Logging
@@ -35,7 +38,10 @@ extension NodeService {
             address: address, weight: configuration.weight, versions: PeerProtocol.versions,
             role: .isCaughtUp)
         let hub = PeerHub(
-            of: node, member, Incarnation(epoch: identity?.bootEpoch ?? 1, count: 0),
+            in: PeeringHost(
+                service: node, purges: node.purges, tiers: node.tiers, counters: node.counters,
+                logger: logger),
+            member, Incarnation(epoch: identity?.bootEpoch ?? 1, count: 0),
             configuration,
             secrets: secrets, on: threads.timerGroup.next(), loops: threads.loops,
             resolver: SystemResolver(threads: threads.lookups)
@@ -64,12 +70,14 @@ extension NodeService {
         settings.fence.duration = configuration.cluster.fence
         settings.fence.removeAfter = configuration.cluster.forgetAfter
         settings.fence.isSingleNode = isAlone
-        let found = InvalidationStartState(
-            of: node, settings, isAlone: isAlone, name: configuration.cluster.nodeName)
-        let purges = PurgeCoordinator(of: node, found.start, journal: found.journal, on: timeKeeper)
+        let start = InvalidationStartState(
+            from: node.journalReader, node.disk, logger: logger, settings, isAlone: isAlone,
+            name: configuration.cluster.nodeName)
+        let purges = PurgeCoordinator(
+            start, tiers: node.tiers, fence: node.fence, logger: logger, on: timeKeeper)
         node.purges = purges
         purges.start()
         if isAlone { purges.handle(.formationRuleChanged(.unanimous)) }
-        return found.memberID
+        return start.memberID
     }
 }

@@ -1,3 +1,7 @@
+import Platform
+import NodeConfiguration
+import Peering
+import Front
 import Admin
 import Cluster
 import Ground
@@ -63,7 +67,7 @@ extension NodeService {
         node.prefetcher.cancelAll(on: node)
         node.readiness.set(.draining)
         // The other nodes would never learn of these hosts.
-        node.purgeMergedHosts(dueAt: .distantFuture)
+        node.purges.purgeMergedHosts(dueAt: .distantFuture)
         var step = ShutdownStep.finishingRequests
         while step != .stopped {
             switch step {
@@ -80,7 +84,7 @@ extension NodeService {
                 await leave(step, threads) { try? await hub.leave().get() }
             case .leavingVoterSet, .stopped: break
             }
-            step = step.next(isIdle: node.openConnections == 0)
+            step = step.next(isIdle: node.slots.openCount == 0)
         }
     }
 
@@ -97,7 +101,7 @@ extension NodeService {
     private func closeListeners(
         of node: NodeCore, _ opened: Endpoints, _ threads: ThreadPools, until deadline: Instant
     ) async {
-        let open = node.openConnections
+        let open = node.slots.openCount
         logger.info("draining", metadata: ["connections": .stringConvertible(open)])
         notifier?.notifyStopping(
             status: "draining \(open) connections",
@@ -108,9 +112,9 @@ extension NodeService {
         ) {
             for doorway in opened.listeners where doorway.plane == .data { await doorway.close() }
             for context in node.contexts { context.loop.execute { context.drain() } }
-            await node.waitUntilConnectionsClosed(on: threads.timerGroup.any())
+            await node.slots.waitUntilEmpty(on: threads.timerGroup.any())
         }
-        node.stopWaitingForConnections()
+        node.slots.stopWaiting()
     }
 
     /// Closes the remaining client connections: once this node leaves the voter set, none may begin
@@ -120,7 +124,7 @@ extension NodeService {
         logger.warning(
             "connections broken off",
             metadata: [
-                "connections": .stringConvertible(node.openConnections),
+                "connections": .stringConvertible(node.slots.openCount),
                 "why": stops.count > 1 ? "told to stop again" : "drain-timeout passed",
             ])
         await finish(within: Self.gracePeriod, threads) {

@@ -1,3 +1,7 @@
+import Platform
+import Peering
+import Front
+import NodeConfiguration
 import Admin
 import Cluster
 import Ground
@@ -109,7 +113,7 @@ final class NodeService: Service {
         node.pressure.start(
             on: threads.timerGroup.any(), isOn: configuration.respondsToMemoryPressure
         ) {
-            [weak node] in node?.openConnections ?? 0
+            [weak node] in node?.slots.openCount ?? 0
         }
         var opened = Endpoints()
         do {

@@ -1,3 +1,4 @@
+package import NodeConfiguration
 import Glibc
 import Logging
 import NIOCore

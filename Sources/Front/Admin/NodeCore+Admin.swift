@@ -1,0 +1,249 @@
+import Peering
+import Platform
+import NodeConfiguration
+import Admin
+import Cluster
+import FoundationEssentials
+import Glibc
+import Ground
+import HTTPRules
+import Logging
+import Origin
+import Store
+import Telemetry
+
+/// The documents that describe the node as a whole to operators.
+extension NodeCore {
+    /// Returns the node's status for a caller with `role`.
+    func status(for role: AdminRole) -> StatusDocument {
+        let now = SystemClock.now()
+        return StatusDocument(
+            node: "\(purges.id)", process: "\(purges.process)", version: Configuration.version,
+            uptimeMilliseconds: (now - startedAt).milliseconds, role: role,
+            readiness: readiness.value,
+            fencedMilliseconds: fence.closedDuration(at: now)?.milliseconds,
+            snapshot: snapshot(), hasDisk: disk != nil, isInCluster: hub != nil,
+            unreachableSeeds: hub?.missingSeeds ?? [], receiptsPending: purges.receiptsPending,
+            sites: settings.sites.names)
+    }
+
+    /// Returns the node's statistics, including one row per member.
+    func statistics() -> StatisticsDocument {
+        let now = SystemClock.now()
+        return StatisticsDocument(
+            uptimeMilliseconds: (now - startedAt).milliseconds, snapshot: snapshot(),
+            readiness: readiness.value,
+            fencedMilliseconds: fence.closedDuration(at: now)?.milliseconds, hasDisk: disk != nil,
+            isInCluster: hub != nil, receiptsPending: purges.receiptsPending, members: memberRows())
+    }
+
+    /// Returns one row per member; empty for a node that is in no cluster.
+    func memberRows() -> [MemberDocument] {
+        guard let hub else { return [] }
+        return MemberDocument.rows(hub, purges.voterTable(at: SystemClock.now())) {
+            purges.lags(of: $0)
+        }
+    }
+
+    /// Returns the shares of the ring; a node that is in no cluster owns everything.
+    func ringDocument() -> RingDocument {
+        guard let ring = hub?.ringUpdater.ring, !ring.members.isEmpty else {
+            return RingDocument(
+                slots: RingSlot.count, shares: [.init(node: "\(purges.id)", first: 1, second: 0)],
+                ownershipSample: Array(repeating: 0, count: RingDocument.ownershipSampleCount))
+        }
+        let second = ring.shares(at: 1)
+        let shares = ring.members.indices.map { index in
+            RingDocument.Share(
+                node: "\(ring.members[index].id)", first: ring.share(of: ring.members[index].id),
+                second: second[index])
+        }
+        let strip = (0..<RingDocument.ownershipSampleCount).map { step in
+            let slot = RingSlot(
+                number: UInt32(step * RingSlot.count / RingDocument.ownershipSampleCount))
+            return ring.owners(of: slot).memberIndex(at: 0)
+        }
+        return RingDocument(slots: RingSlot.count, shares: shares, ownershipSample: strip)
+    }
+}
+
+extension Configuration {
+    /// The current configuration, as the admin port shows it.
+    var document: ConfigurationDocument {
+        let rows = Setting.table.map { setting in
+            ConfigurationDocument.Entry(
+                setting, values.texts(setting.name),
+                source: values.source(setting.name).text(for: setting.name))
+        }
+        let sites = values.siteBlocks.map { site in
+            ConfigurationDocument.Site(
+                "\(site.pattern)", origin: "\(site.origin)",
+                options: site.shownOptions.map { ($0.option.rawValue, $0.yaml) })
+        }
+        return ConfigurationDocument(
+            rows: rows, sites: sites,
+            images: values.images.shownOptions.map { ($0.name, $0.yaml) })
+    }
+}
+
+extension OriginDocument {
+    /// Creates a document from an origin's status.
+    init(_ standing: OriginStatus) {
+        let circuit =
+            switch standing.circuit {
+            case .closed: "closed"
+            case .open: "open"
+            case .halfOpen: "half-open"
+            }
+        self.init(
+            origin: standing.origin.description, connections: standing.connections,
+            idle: standing.idle, waiting: standing.waiting, circuit: circuit,
+            failures: standing.failures,
+            retryAfterMilliseconds: standing.retryAfter?.milliseconds)
+    }
+}
+
+/// The most requested entries.
+extension NodeCore {
+    /// Returns the `limit` most requested entries in memory; `counters` are those of all loops.
+    func hotEntries(_ counters: [SpaceSaving.Counter], limit: Int) -> HotEntriesDocument {
+        var counts: [UInt64: UInt64] = [:]
+        for counter in counters { counts[counter.key, default: 0] += counter.count - counter.error }
+        let hottest = counts.sorted { ($1.value, $0.key) < ($0.value, $1.key) }
+        var rows: [HotEntriesDocument.Entry] = []
+        for (hash, count) in hottest where rows.count < limit {
+            guard let entry = store.entry(withHash: hash), entry.status == 200 else {
+                continue
+            }
+            rows.append(HotEntriesDocument.Entry(entry, accesses: count))
+        }
+        return HotEntriesDocument(rows: rows)
+    }
+}
+
+extension HotEntriesDocument.Entry {
+    /// Creates a row for an entry in memory that was requested `accesses` times.
+    fileprivate init(_ entry: MemoryEntry, accesses: UInt64) {
+        let key = String(decoding: entry.key, as: UTF8.self)
+        let head = RenderedHead(entry)
+        let type = String(decoding: head.slice(head.layout.contentTypeExtent), as: UTF8.self)
+        self.init(
+            key: key, url: Self.url(key), contentType: type, bodyBytes: entry.metadata.size,
+            accesses: accesses)
+    }
+
+    /// Returns the URL of an entry's key: an image's key is its URL, and a site's lacks the scheme,
+    /// with `#https` at its end for HTTPS.
+    private static func url(_ key: String) -> String {
+        let base = key.prefix { $0 != "\n" }
+        guard base.hasPrefix("//") else { return String(base) }
+        let isSecure = base.hasSuffix("#https")
+        return (isSecure ? "https:" : "http:") + (isSecure ? base.dropLast(6) : base)
+    }
+}
+
+/// Operators' commands about the voter set; each returns the reason for a refusal, or `nil` once it
+/// has begun.
+extension NodeCore {
+    /// Begins to remove members that will not return from the voter set.
+    ///
+    /// - Parameter texts: node ids, separated by commas.
+    /// - Returns: the reason for a refusal; `nil` once it has begun.
+    func forgetMembers(_ texts: String) -> Problem? {
+        let parts = texts.split(separator: ",", omittingEmptySubsequences: false)
+        let ids = parts.compactMap { NodeID(String($0)) }
+        guard ids.count == parts.count else { return .memberUnknown }
+        do throws(FenceCoordinator.RemovalRefusal) {
+            try purges.forget(ids)
+            return nil
+        } catch {
+            let known = memberRows().map(\.node)
+            let areKnown = ids.allSatisfy { known.contains("\($0)") }
+            if case .notVoters = error, !areKnown { return .memberUnknown }
+            return .notForgotten(error)
+        }
+    }
+
+    /// Orders this node to form a new cluster.
+    func bootstrap() -> Problem? {
+        guard hub != nil, !purges.hasVoters else { return .notBootstrapped }
+        purges.handle(.formationRuleChanged(.operatorOrdered))
+        // A node that is in reach may have a cluster of its own.
+        guard purges.hasVoters else { return .notBootstrapped }
+        logger.notice("the operator has this node open a cluster")
+        return nil
+    }
+
+    /// Begins a new voter set with this node as its only member.
+    func recover() -> Problem? {
+        // Without a fence no node is ever fenced.
+        let isFenced = fence.interval == .zero || !fence.isOpen(at: SystemClock.now())
+        guard hub != nil, purges.hasVoters, isFenced else { return .notRecovered }
+        purges.handle(.recoveryRequested)
+        logger.notice("the operator has the count begin anew with this node")
+        return nil
+    }
+}
+
+/// A snapshot of everything that helps to diagnose a node.
+extension NodeCore {
+    /// Returns all documents at once; reads files, so must not be called on an event loop.
+    func supportSnapshot(for role: AdminRole) -> SupportDocument {
+        let receipts = purges.recentPurges(100).compactMap { ReceiptDocument($0, at: self) }
+        return SupportDocument(
+            takenAt: CivilTime(milliseconds: SystemClock.wallMilliseconds()).isoText,
+            process: .ofThisProcess(),
+            status: status(for: role), statistics: statistics(),
+            configuration: configurationDocument,
+            logLevel: LogLevelDocument(logger.logLevel.rawValue), members: memberRows(),
+            ring: ringDocument(),
+            origins: originCoordinator.statuses(now: SystemClock.now()).map(OriginDocument.init),
+            purges: receipts, prefetches: prefetcher.documents(),
+            metrics: String(
+                decoding: MetricsExposition.render(snapshotWithMembers(), as: .text), as: UTF8.self)
+        )
+    }
+}
+
+extension SupportDocument.Process {
+    /// Returns the facts about this process that `/proc` and the kernel give.
+    fileprivate static func ofThisProcess() -> SupportDocument.Process {
+        var process = SupportDocument.Process()
+        process.id = getpid()
+        process.processors = ProcessInfo.processInfo.activeProcessorCount
+        if let kernel = text(of: "/proc/version") { process.system = kernel }
+        if let status = text(of: "/proc/self/status") { process.parse(status: status) }
+        let descriptors = try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")
+        process.openDescriptors = descriptors?.count
+        var limit = rlimit()
+        if unsafe getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 {
+            process.descriptorsMax = Int(clamping: limit.rlim_cur)
+        }
+        var usage = rusage()
+        if unsafe getrusage(__rusage_who_t(RUSAGE_SELF.rawValue), &usage) == 0 {
+            process.userMilliseconds = milliseconds(usage.ru_utime)
+            process.systemMilliseconds = milliseconds(usage.ru_stime)
+        }
+        return process
+    }
+
+    /// Returns the contents of a file without the final newline; `nil` if it cannot be read.
+    private static func text(of path: String) -> String? {
+        guard let data = FileManager.default.contents(atPath: path) else { return nil }
+        let text = String(decoding: data, as: UTF8.self)
+        return text.hasSuffix("\n") ? String(text.dropLast()) : text
+    }
+
+    /// Returns a time in milliseconds.
+    private static func milliseconds(_ time: timeval) -> Int64 {
+        Int64(time.tv_sec) * 1_000 + Int64(time.tv_usec) / 1_000
+    }
+}
+
+/// An operator's command to the node as a whole.
+package enum OperatorCommand: Hashable, Sendable {
+    /// Drop ownership and hand off all entries; then stop if `stops` is true.
+    case drain(stops: Bool)
+    /// Take ownership again.
+    case undrain
+}

@@ -1,0 +1,180 @@
+import Platform
+import Ground
+import NIOCore
+import Store
+import Telemetry
+
+/// Output to the client, and the end of the connection.
+extension HTTP1Connection: ResponseWriter {
+    @inline(__always)
+    func send(head: ByteBuffer) {
+        write(head)
+    }
+
+    func send(interim: ByteBuffer) {
+        write(interim)
+    }
+
+    @inline(__always)
+    func send(body: ByteBuffer) {
+        write(body)
+    }
+
+    var socketWritableBytes: Int { context.map(writer.writableBytes) ?? 0 }
+
+    func sendDirectly(_ send: (CInt) -> Int) -> Int {
+        guard let context else { return 0 }
+        let taken = writer.sendDirectly(context, send)
+        if plane == .data { loopContext.counters.add(.sentBytes, taken) }
+        return taken
+    }
+
+    func beginChunk(bytes: UInt64) {
+        write(ByteBuffer(string: String(bytes, radix: 16) + "\r\n"))
+    }
+
+    func endChunk() {
+        write(ByteBuffer(string: "\r\n"))
+    }
+
+    func endChunks(trailers: [UInt8]) {
+        var end = ByteBuffer(string: "0\r\n")
+        end.writeBytes(trailers)
+        end.writeString("\r\n")
+        write(end)
+    }
+
+    @inline(__always)
+    func responseEnded() {
+        if handler.closesAfterResponse { return beginEnding() }
+        phase = .idle
+    }
+
+    func retain(_ entry: MemoryEntry) {
+        retainedEntries.append(entry)
+    }
+
+    func resumeRequests() {
+        guard phase == .idle else { return }
+        deadline = SystemClock.now() + settings.idleTimeout
+        consumeInput()
+        resumeReading()
+    }
+
+    /// Writes everything buffered to the socket.
+    func flush() {
+        guard hasUnflushed, let context else { return }
+        hasUnflushed = false
+        if writer.flush(context) { socketDrained() }
+        if queuedBytes > 0, !writeStall.isActive {
+            writeStall.begin(bufferedBytes, SystemClock.now(), settings)
+        }
+    }
+
+    func close() {
+        guard phase != .closed, let context else { return }
+        flush()
+        phase = .closed
+        handler.cancelPendingResponse()
+        context.close(promise: nil)
+    }
+
+    func abort() {
+        guard phase != .closed, let context else { return }
+        phase = .closed
+        handler.cancelPendingResponse()
+        handler.client?.isAborted = true
+        context.channel.reset()
+    }
+
+    /// Ends the connection after the last response: flushes, shuts down the sending side, and
+    /// discards further input until the client has closed.
+    private func beginEnding() {
+        flush()
+        input.clear()
+        phase = .ending
+        if queuedBytes == 0 { beginLingering() }
+        resumeReading()
+    }
+
+    /// Shuts down the sending side after the last response reached the socket.
+    private func beginLingering() {
+        guard let context else { return }
+        phase = .lingering
+        deadline = SystemClock.now() + settings.lingerTimeout
+        context.close(mode: .output, promise: nil)
+        if hasInputEnded { close() }
+    }
+
+    /// Counts discarded input bytes, and closes once they exceed `lingerBytesMax`.
+    func discard(_ bytes: Int) {
+        discardedBytes += bytes
+        if discardedBytes > settings.lingerBytesMax { close() }
+    }
+
+    /// True if no further request is processed.
+    var isLast: Bool { phase == .ending || phase == .lingering || phase == .closed }
+
+    /// Requests the read that was held back, if there is one.
+    func resumeReading() {
+        guard isReadPending, let context else { return }
+        isReadPending = false
+        context.read()
+    }
+
+    /// Schedules the end after the last response reached the socket; not at once, because its flush
+    /// may still be on the call stack.
+    private func scheduleEnd() {
+        loopContext.loop.assumeIsolated().execute { [self] in
+            guard isQuiescent else { return }
+            if hasInputEnded { close() } else { beginEnding() }
+        }
+    }
+
+    /// Continues the response or the input after the socket has accepted everything.
+    private func outputDrained() {
+        if handler.isResponding {
+            handler.proceed()
+            // Input that arrived while the client read nothing.
+            if handler.acceptsUpload { consumeInput() }
+        } else {
+            switch phase {
+            case .idle, .head, .body: consumeInput()
+            case .ending: return queuedBytes == 0 ? beginLingering() : ()
+            case .lingering, .closed: return
+            }
+        }
+        flush()
+        if queuedBytes < NodeSettings.queuedBytesMax { resumeReading() }
+    }
+
+    // MARK: Congestion
+
+    /// Releases the entries after the socket has accepted everything, and schedules what continues
+    /// then.
+    func socketDrained() {
+        retainedEntries.removeAll(keepingCapacity: true)
+        resetQueuedBytes()
+        if writeStall.isActive { endWriteStall() }
+        if handler.isDraining || hasInputEnded, isQuiescent { return scheduleEnd() }
+        guard handler.isResponding || phase == .ending || isReadPending || input.readableBytes > 0
+        else { return }
+        // Deferred: the flush that led to this call is still on the call stack.
+        loopContext.loop.assumeIsolated().execute { [self] in outputDrained() }
+    }
+
+    /// Ends the detection of a stalled client, whose next time limit starts now.
+    private func endWriteStall() {
+        writeStall.end()
+        guard !handler.isResponding else { return }
+        switch phase {
+        case .idle: deadline = SystemClock.now() + settings.idleTimeout
+        case .head where isReadPending: deadline = SystemClock.now() + settings.headTimeout
+        case .body where isReadPending: deadline = SystemClock.now() + settings.bodyTimeout
+        default: break
+        }
+    }
+
+    /// Output bytes that the socket has not accepted.
+    var bufferedBytes: Int { context?.channel.queuedBytes ?? queuedBytes }
+}

@@ -1,0 +1,322 @@
+import Platform
+import Ground
+import NIOCore
+import Store
+import Telemetry
+import Wire
+
+/// A client connection of HTTP/2 (RFC 9113), with one exchange, and so one handler, for each
+/// concurrent request.
+///
+/// Frames are produced only while the socket accepts them, so that priorities are applied as late
+/// as possible.
+///
+/// Confined to its event loop.
+final class HTTP2Connection: ChannelDuplexHandler, MissSchedulerWaiter {
+    typealias InboundIn = ByteBuffer
+    typealias OutboundIn = ByteBuffer
+    typealias OutboundOut = ByteBuffer
+
+    /// The state of the connection.
+    enum Phase {
+        case open
+        /// The last frame is written, but not all output has reached the socket.
+        case ending
+        /// The last frame has reached the socket; input is discarded until the client closes.
+        case lingering
+        case closed
+    }
+
+    let loopContext: EventLoopContext
+    private let connectedClient: Client
+    var client: Client? { connectedClient }
+    /// The admin port serves HTTP/1.1 only.
+    let plane = RequestHandler.Plane.data
+    var index = 0
+    /// The HTTP/2 protocol state.
+    private(set) lazy var session = HTTP2ServerSession(
+        settings: HTTP2Settings(settings), delegate: self)
+    var phase = Phase.open
+    /// Instant by which a request must arrive while no stream is open.
+    var deadline = Instant.distantFuture
+    var writeStall = WriteStall()
+    private var context: ChannelHandlerContext?
+    private let writer = SocketWriter()
+    /// Bytes written since the socket last had accepted everything.
+    private(set) var queuedBytes = 0
+    /// Memory entries that own the bytes queued for the socket.
+    private var retainedEntries: [MemoryEntry] = []
+    /// True during a read, after which output is flushed.
+    private var isReading = false
+    /// True during a flush, which must not be entered again.
+    private var isFlushing = false
+    /// True if a read that the channel requested is held back.
+    private var isReadPending = false
+    /// Input bytes discarded after the last frame.
+    private var discardedBytes = 0
+    /// True if the client has closed its sending side.
+    private var hasInputEnded = false
+    /// When the graceful shutdown began; `nil` before.
+    var drainingSince: Instant?
+    /// Time of the event being processed.
+    var now = Instant.zero
+    /// When an incomplete request head was first seen; `nil` if all heads are complete.
+    var incompleteHeadSince: Instant?
+
+    var settings: NodeSettings { loopContext.settings }
+
+    /// Creates a connection for a channel of the loop of `loopContext`.
+    init(on loopContext: EventLoopContext, client: Client) {
+        self.loopContext = loopContext
+        connectedClient = client
+    }
+
+    // MARK: The channel
+
+    func handlerAdded(context: ChannelHandlerContext) {
+        self.context = context
+        if !connectedClient.isSecure { writer.open(context) }
+        loopContext.connectionOpened(self)
+        deadline = SystemClock.now() + settings.idleTimeout
+        if loopContext.hasAccessLog { connectedClient.recordRemoteAddress() }
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        writer.close()
+        context.fireChannelInactive()
+    }
+
+    func handlerRemoved(context: ChannelHandlerContext) {
+        phase = .closed
+        writer.close()
+        session.transportClosed(.cancel)
+        retainedEntries.removeAll()
+        loopContext.connectionClosed(self)
+        self.context = nil
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        let buffer = unwrapInboundIn(data)
+        guard phase == .open else { return discard(buffer.readableBytes) }
+        now = SystemClock.now()
+        isReading = true
+        _ = session.receive(buffer.readableBytesUInt8Span, now: now)
+    }
+
+    func channelReadComplete(context: ChannelHandlerContext) {
+        isReading = false
+        flush()
+    }
+
+    /// Holds reading back while the client leaves too much output unread.
+    func read(context: ChannelHandlerContext) {
+        if phase == .open, queuedBytes >= Self.queuedBytesMax || session.isReceivingPaused {
+            isReadPending = true
+        } else {
+            context.read()
+        }
+    }
+
+    /// Handles the drained socket: the water mark is one byte, so writable means that everything
+    /// was accepted.
+    func channelWritabilityChanged(context: ChannelHandlerContext) {
+        guard context.channel.isWritable else { return }
+        socketDrained()
+    }
+
+    /// Releases the entries after the socket has accepted everything, and schedules what continues
+    /// then.
+    private func socketDrained() {
+        retainedEntries.removeAll(keepingCapacity: true)
+        queuedBytes = 0
+        writeStall.end()
+        guard phase == .ending || session.hasOutput || isReadPending else { return }
+        // Deferred: the flush that led to this call is still on the call stack.
+        loopContext.loop.assumeIsolated().execute { [self] in outputDrained() }
+    }
+
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        guard case ChannelEvent.inputClosed = event else {
+            return context.fireUserInboundEventTriggered(event)
+        }
+        hasInputEnded = true
+        if phase == .open, session.openStreamCount > 0 {
+            // Flow-control windows can no longer be opened, so the streams cannot complete.
+            abort()
+        } else if phase == .open {
+            beginEnding()
+        } else if phase == .lingering {
+            close()
+        }
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        context.close(promise: nil)
+    }
+
+    // MARK: The output
+
+    /// Maximum number of frame bytes queued for the socket; the order of queued frames can no
+    /// longer change.
+    private static let queuedBytesMax = 256 << 10
+
+    /// Produces frames and writes them to the socket; does nothing during a read, which ends with a
+    /// flush.
+    func flush() {
+        guard !isReading, !isFlushing, phase == .open, let context else { return }
+        isFlushing = true
+        defer { isFlushing = false }
+        let queuedBefore = queuedBytes
+        while queuedBytes < Self.queuedBytesMax, session.hasOutput {
+            now = SystemClock.now()
+            let bytes = session.takeOutput(
+                into: &writer.buffers, bytesMax: Self.queuedBytesMax - queuedBytes, now: now)
+            guard bytes > 0 else { break }
+            queuedBytes += bytes
+        }
+        loopContext.counters.add(.sentBytes, queuedBytes - queuedBefore)
+        if writer.flush(context) { socketDrained() }
+        if queuedBytes > 0, !writeStall.isActive {
+            writeStall.begin(bufferedBytes, SystemClock.now(), settings)
+        }
+        if session.isFinished { beginEnding() }
+    }
+
+    /// Continues the output after the socket has accepted everything.
+    private func outputDrained() {
+        if phase == .ending { return queuedBytes == 0 ? beginLingering() : () }
+        flush()
+        resumeReading()
+    }
+
+    /// Requests the read that was held back, unless output or session still pause input.
+    private func resumeReading() {
+        guard isReadPending, queuedBytes < Self.queuedBytesMax, !session.isReceivingPaused,
+            let context
+        else {
+            return
+        }
+        isReadPending = false
+        context.read()
+    }
+
+    func turnGranted(now: Instant) {
+        guard phase == .open else { return }
+        self.now = now
+        isReading = true
+        _ = session.resumeReceiving(now: now)
+        isReading = false
+        flush()
+        resumeReading()
+    }
+
+    /// Keeps a memory entry until the socket has accepted everything that is queued.
+    func retain(_ entry: MemoryEntry) {
+        // With nothing queued, no event would release the entry.
+        if queuedBytes > 0 || isFlushing { retainedEntries.append(entry) }
+    }
+
+    /// Output bytes that the socket has not accepted.
+    var bufferedBytes: Int { context?.channel.queuedBytes ?? queuedBytes }
+
+    // MARK: The end
+
+    /// Time given to the client to react to the announced shutdown.
+    static let goAwayTimeout = Interval.seconds(1)
+
+    /// Ends the connection after the last frame was produced.
+    private func beginEnding() {
+        guard phase == .open else { return }
+        phase = .ending
+        if queuedBytes == 0 { beginLingering() }
+    }
+
+    /// Shuts down the sending side after the last frame reached the socket.
+    private func beginLingering() {
+        guard let context else { return }
+        phase = .lingering
+        deadline = SystemClock.now() + settings.lingerTimeout
+        context.close(mode: .output, promise: nil)
+        if hasInputEnded { return close() }
+        if isReadPending { context.read() }
+    }
+
+    /// Counts discarded input bytes, and closes once they exceed `lingerBytesMax`.
+    private func discard(_ bytes: Int) {
+        discardedBytes += bytes
+        if discardedBytes > settings.lingerBytesMax { close() }
+    }
+
+    func close() {
+        guard phase != .closed, let context else { return }
+        phase = .closed
+        context.close(promise: nil)
+    }
+
+    func abort() {
+        guard phase != .closed, let context else { return }
+        phase = .closed
+        connectedClient.isAborted = true
+        context.channel.reset()
+    }
+}
+
+extension HTTP2Connection: HTTP2ServerDelegate {
+    func requestReceived(
+        _ stream: HTTP2Stream, head: Span<UInt8>, linesCount: Int, hasBody: Bool
+    ) {
+        deadline = now + settings.idleTimeout
+        // Earlier contents of these buffers were copied by nghttp2 by now.
+        loopContext.headBuffers.begin()
+        let exchange = loopContext.reuseExchange()
+        exchange.begin(stream, of: self, head: head, linesCount: linesCount, now: now)
+        if exchange.detach() { return loopContext.recycle(exchange) }
+        // Requests behind this one wait too, so that a connection has at most one request in the
+        // queue.
+        guard exchange.isQueued else { return }
+        session.pauseReceiving()
+        loopContext.missScheduler.queue.append(self, of: exchange.shareHolder)
+    }
+
+    func requestRefused(_ stream: HTTP2Stream, _ refusal: RequestParseError, hasBody: Bool) {
+        loopContext.reuseExchange().begin(stream, of: self, refusing: refusal)
+    }
+
+    func bodyReceived(_ stream: HTTP2Stream, _ bytes: Span<UInt8>) {
+        exchange(of: stream)?.bodyArrived(bytes, now: now)
+    }
+
+    func bodyEnded(_ stream: HTTP2Stream, trailers: Span<UInt8>) {
+        exchange(of: stream)?.bodyEnded(trailers, now: now)
+    }
+
+    func streamDrained(_ stream: HTTP2Stream) {
+        exchange(of: stream)?.drained()
+    }
+
+    func streamClosed(_ stream: HTTP2Stream, code: HTTP2ErrorCode) {
+        if let exchange = exchange(of: stream) {
+            exchange.streamClosed()
+            loopContext.recycle(exchange)
+        } else if let source = stream.source {
+            retain(unsafe unsafeDowncast(source, to: MemoryEntry.self))
+        }
+        deadline = now + settings.idleTimeout
+    }
+
+    /// Returns the exchange of a stream; `nil` after it was detached.
+    @inline(__always)
+    func exchange(of stream: HTTP2Stream) -> HTTP2Exchange? {
+        stream.owner.map { unsafe unsafeDowncast($0, to: HTTP2Exchange.self) }
+    }
+}
+
+extension HTTP2Settings {
+    /// Creates the HTTP/2 settings announced to clients.
+    init(_ settings: NodeSettings) {
+        self.init(
+            concurrentStreamsMax: settings.streamsMax,
+            headBytesMax: settings.headLimits.headBytesMax,
+            fieldsMax: settings.headLimits.fieldsMax)
+    }
+}

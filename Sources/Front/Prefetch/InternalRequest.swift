@@ -1,0 +1,300 @@
+import Platform
+import Admin
+import FoundationEssentials
+import Ground
+import HTTPRules
+import NIOCore
+import Origin
+import Store
+import Wire
+
+/// A request of the node to itself, handled like a client's, so that the same keys, owners,
+/// coalescing and limits apply.
+///
+/// Confined to its event loop, whose context retains it until it ends. Only the parts of the
+/// response in ``Response`` are kept.
+final class InternalRequest: ResponseWriter, ClientConnection, @unchecked Sendable {
+    /// The outcome of the request.
+    struct Response {
+        /// Status code; `nil` if the response was not complete.
+        var status: UInt16?
+        /// How the cache handled the request.
+        var cachePart = CacheResult.none
+        /// Size of the complete body, in bytes.
+        var bodyBytes: UInt64 = 0
+        /// Beginning of the body, up to the requested limit.
+        var body: [UInt8] = []
+        /// True if the body is longer than `body`.
+        var isBodyTruncated = false
+        /// Head of the response, as in HTTP/1.1.
+        var head: [UInt8] = []
+    }
+
+    private let context: EventLoopContext
+    private let handler: RequestHandler
+    /// Maximum bytes of the body that are kept.
+    private let bodyBytesMax: Int
+    private var response = Response()
+    /// The completion closure; `nil` before the start and after the end.
+    private var completion: ((Response) -> Void)?
+
+    let plane = RequestHandler.Plane.internalRequest
+    var client: Client? { handler.client }
+    var idleSince: Instant? { nil }
+    var index = 0
+    let queuedBytes = 0
+
+    /// Creates a request that keeps at most `bodyBytesMax` bytes of the response body.
+    init(on context: EventLoopContext, bodyBytesMax: Int) {
+        self.context = context
+        self.bodyBytesMax = bodyBytesMax
+        handler = RequestHandler(on: context, plane: .internalRequest, protocolVersion: .http1)
+    }
+
+    /// Starts the request; on the loop.
+    ///
+    /// The completion closure is called once with the outcome, after this call has returned.
+    func begin(_ question: InternalRequestHead, _ told: @escaping (Response) -> Void) {
+        self.completion = told
+        context.connectionOpened(self)
+        handler.writer = self
+        handler.client = Client(isSecure: question.isSecure)
+        let head = question.head.span
+        switch handler.parser.parse(head, from: 0) {
+        case .head(let end) where end == head.count:
+            handler.read(head, 0..<end)
+            context.headBuffers.begin()
+            handler.respond(head, now: SystemClock.now())
+        case .head, .incomplete, .refused: finish(isComplete: false)
+        }
+    }
+
+    /// Ends the request, after the handler has returned from its current call.
+    private func finish(isComplete: Bool) {
+        if !isComplete { response.status = nil }
+        response.cachePart = handler.cacheResult
+        context.loop.execute { [self] in
+            guard let told = completion.take() else { return }
+            context.connectionClosed(self)
+            handler.connectionClosed()
+            told(response)
+        }
+    }
+
+    // MARK: ResponseWriter
+
+    func send(head: ByteBuffer) {
+        response.head = Array(head.readableBytesView)
+        response.status = handler.responseStatus
+    }
+
+    func send(interim: ByteBuffer) {}
+
+    func send(body: ByteBuffer) {
+        response.bodyBytes += UInt64(body.readableBytes)
+        let room = bodyBytesMax - response.body.count
+        response.body += body.readableBytesView.prefix(room)
+        if body.readableBytes > room { response.isBodyTruncated = true }
+    }
+
+    func beginChunk(bytes: UInt64) {}
+    func endChunk() {}
+    func endChunks(trailers: [UInt8]) {}
+    func responseEnded() { finish(isComplete: true) }
+    func flush() {}
+    func retain(_ entry: MemoryEntry) {}
+    func beginRequestBody() {}
+    func resumeRequestBody() {}
+    func resumeRequests() {}
+    func abort() { finish(isComplete: false) }
+
+    // MARK: ClientConnection
+
+    func ticked(_ now: Instant) { handler.ticked(now) }
+    func drain() {}
+    func settingsChanged(from old: NodeSettings) {}
+    func close() { finish(isComplete: false) }
+}
+
+extension InternalRequest.Response {
+    /// The outcome for a prefetch.
+    var prefetchOutcome: PrefetchOutcome {
+        guard let status else {
+            return .failed(
+                reason: "the answer was broken off, or the URL cannot be asked for",
+                hostResponded: false)
+        }
+        switch status {
+        case 200..<300:
+            if cacheStatusParameters.contains("detail=stored") {
+                return .failed(
+                    reason: "its origin failed, and what is stored is no longer fresh",
+                    hostResponded: false)
+            }
+            switch cachePart {
+            case .hit, .disk, .stale: return .cached(bodyBytes: bodyBytes)
+            case .none, .miss, .peer, .revalidated, .collapsed, .passed:
+                guard isStored else {
+                    return .failed(
+                        reason: "it answered \(status), and the answer is not to be stored")
+                }
+                return .fetched(bodyBytes: bodyBytes)
+            }
+        case 503:
+            let seconds = field("retry-after").flatMap { Int64($0) }
+            return .deferred(
+                reason: failureText(status), retryAfter: seconds.map(Interval.seconds),
+                isHostFault: !isNodeLimit)
+        case 502 where affectsWholeOrigin, 504 where affectsWholeOrigin:
+            return .deferred(reason: failureText(status), retryAfter: nil)
+        default: return .failed(reason: failureText(status), hostResponded: status < 500)
+        }
+    }
+
+    /// The problem that an error response describes.
+    private var problem: ReceivedProblem {
+        (try? JSONDecoder().decode(ReceivedProblem.self, from: Data(body)))
+            ?? ReceivedProblem(ofText: body)
+    }
+
+    /// True if the request failed at a limit of this node.
+    private var isNodeLimit: Bool {
+        problem.name.map(PrefetchOutcome.nodeProblemNames.contains) ?? false
+    }
+
+    /// True if the failure affects all URLs of the origin.
+    private var affectsWholeOrigin: Bool {
+        problem.name.map(OriginFailure.originWideNames.contains) ?? false
+    }
+
+    /// True if the response is stored, by this node or by the peer that sent it.
+    private var isStored: Bool {
+        let notes = cacheStatusParameters
+        guard !notes.isEmpty else { return false }
+        return !notes.contains { $0.hasPrefix("fwd=") } || notes.contains("stored")
+            || notes.contains("detail=peer")
+    }
+
+    /// The parameters of Cache-Status; separators in quoted strings do not count.
+    private var cacheStatusParameters: [String] {
+        var notes = [""]
+        var isQuoted = false
+        var isEscaped = false
+        for character in field("cache-status") ?? "" {
+            if character == "\"", !isEscaped { isQuoted.toggle() }
+            isEscaped = isQuoted && character == "\\" && !isEscaped
+            if character == ";", !isQuoted {
+                notes.append("")
+            } else if character != " " || isQuoted {
+                notes[notes.count - 1].append(character)
+            }
+        }
+        return notes.filter { !$0.isEmpty }
+    }
+
+    /// Returns the value of the last field line with this name.
+    ///
+    /// - Parameter name: the name in lower case.
+    /// - Returns: the value without leading spaces; `nil` if no line has this name.
+    private func field(_ name: String) -> String? {
+        for line in head.split(separator: 0x0A).reversed() {
+            guard let colon = line.firstIndex(of: UInt8(ascii: ":")),
+                String(decoding: line[..<colon], as: UTF8.self).lowercased() == name
+            else { continue }
+            let value = line[(colon + 1)...].drop { $0 == 0x20 }
+            return String(decoding: value.prefix { $0 != 0x0D }, as: UTF8.self)
+        }
+        return nil
+    }
+
+    /// Returns the reason for a failure with this status.
+    private func failureText(_ status: UInt16) -> String {
+        let sentence = problem.message
+        return sentence.isEmpty ? "it answered \(status)" : "it answered \(status): \(sentence)"
+    }
+}
+
+/// Head of the request that a client would send for a URL: to a site if one serves its host,
+/// otherwise to the image API.
+struct InternalRequestHead: Hashable {
+    /// The head, including its empty line.
+    let head: [UInt8]
+    /// True for an `https` URL.
+    let isSecure: Bool
+    /// True if a site serves the request.
+    let isForSite: Bool
+
+    /// Creates the head of a request for `url`; returns `nil` if that is not an absolute URL.
+    ///
+    /// - Parameters:
+    ///   - url: the URL to request, in any form; bytes that a target cannot contain are escaped.
+    ///   - accept: value of the Accept field.
+    ///   - sites: the configured sites, which decide whether the URL is requested from a site.
+    init?(_ url: String, accept: String, sites: SiteTable) {
+        let bytes = Array(url.utf8)
+        guard let parts = AbsoluteURL(bytes), !parts.host.isEmpty else { return nil }
+        let host = bytes[parts.host]
+        guard host.allSatisfy(Self.isHostByte) else { return nil }
+        var target = Self.escaped(bytes[parts.target], Self.isTargetByte)
+        if target.first != UInt8(ascii: "/") { target.insert(UInt8(ascii: "/"), at: 0) }
+        isSecure = parts.isSecure
+        isForSite = sites.find(bytes.span, at: parts.host, isSecure: isSecure) != nil
+        var isForClients = isForSite
+        if case .image = ImageTarget.parse(target.span, at: 0..<target.count) {
+            isForClients = true
+        }
+        if !isForClients {
+            let end = url.utf8.firstIndex(of: UInt8(ascii: "#")) ?? url.utf8.endIndex
+            target =
+                Array("/v1/image?url=".utf8)
+                + Self.escaped(Array(url.utf8[..<end])[...], Self.isUnreserved)
+        }
+        var head = Array("GET ".utf8) + target + Array(" HTTP/1.1\r\nHost: ".utf8)
+        head += host
+        head += Array("\r\nAccept: \(accept)\r\n\r\n".utf8)
+        self.head = head
+    }
+
+    /// Returns `bytes` with those percent-encoded that are not plain.
+    private static func escaped(
+        _ bytes: ArraySlice<UInt8>, _ isPlain: (UInt8) -> Bool
+    ) -> [UInt8] {
+        var text: [UInt8] = []
+        text.reserveCapacity(bytes.count)
+        for byte in bytes {
+            if isPlain(byte) {
+                text.append(byte)
+            } else {
+                text += [UInt8(ascii: "%"), hex(byte >> 4), hex(byte & 15)]
+            }
+        }
+        return text
+    }
+
+    private static func hex(_ digit: UInt8) -> UInt8 {
+        digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "A") + digit - 10
+    }
+
+    /// Returns true for a byte that may stand in a request target.
+    private static func isTargetByte(_ byte: UInt8) -> Bool { 0x21...0x7E ~= byte }
+
+    /// Returns true for a byte that may stand in a name, address or port.
+    private static func isHostByte(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: ":"), UInt8(ascii: "["), UInt8(ascii: "]"): true
+        case UInt8(ascii: "~"): false
+        default: isUnreserved(byte)
+        }
+    }
+
+    /// Returns true for an unreserved byte (RFC 3986 §2.3).
+    private static func isUnreserved(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."),
+            UInt8(ascii: "_"), UInt8(ascii: "~"):
+            true
+        default: false
+        }
+    }
+}

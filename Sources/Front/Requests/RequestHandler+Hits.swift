@@ -1,0 +1,231 @@
+import Peering
+import Ground
+import HTTPRules
+import NIOCore
+import Serving
+import Store
+import Telemetry
+import Wire
+
+extension RequestHandler {
+    /// Responds to the request in the parser, whose head lies in `bytes`.
+    ///
+    /// - Parameters:
+    ///   - bytes: the buffer that contains the request head.
+    ///   - body: body of an admin request; request bodies to sites are forwarded as they arrive.
+    ///   - now: the current time.
+    func respond(_ bytes: Span<UInt8>, body: [UInt8] = [], now: Instant) {
+        closesAfterResponse = isDraining || !parser.isPersistent
+        isHeadRequest = parser.method == .head
+        assignRequestID(bytes)
+        if context.hasAccessLog, plane != .internalRequest {
+            (responseStatus, responseBodyBytes) = (0, 0)
+            logged = LoggedRequest(
+                parser, bytes, over: protocolVersion, on: plane, as: requestID, now)
+        }
+        cacheResult = .none
+        startedAt = now
+        guard plane != .admin else { return respondToAdmin(bytes, body: body) }
+        if siteCounters != nil { resetSite() }
+        if hasSites {
+            if let number = siteNumber(bytes) { return respondFromSite(bytes, number, now: now) }
+            if parser.method != .purge,
+                !settings.servesImages || !SiteKey.isAuthority(bytes, at: requestedHost)
+            {
+                return respondOutsideSites(bytes)
+            }
+        }
+        guard parser.method == .get || parser.method == .head else {
+            return parser.method == .purge ? handlePurge(bytes) : respondOutsideSites(bytes)
+        }
+        if settings.signer != nil, plane == .data { return respondIfSigned(bytes, now: now) }
+        switch ImageTarget.parse(bytes, at: parser.path.range) {
+        case .image(let url):
+            if CacheKey.isCanonical(bytes, at: url.range, bytesMax: settings.urlBytesMax) {
+                respondWithImage(bytes, key: bytes, url.range, now: now)
+            } else {
+                respondWithImage(bytes, normalising: url, now: now)
+            }
+        case .notImage: respondOutsideSites(bytes)
+        case .refused: respondIfSigned(bytes, now: now)
+        }
+    }
+
+    /// Responds to a request whose head was copied because its body had to be read first.
+    func respond(_ request: BufferedRequest, now: Instant) {
+        // Parsed before, but limits may have changed since.
+        guard case .head = parser.parse(request.head.span, from: 0) else { return abort() }
+        read(request.head.span, 0..<request.head.count)
+        // It became a site's request during the body, which would have been forwarded.
+        if isSiteRequest(request.head.span) { return abort() }
+        respond(request.head.span, body: request.body, now: now)
+    }
+
+    /// Interim response to a client that waits before it sends the body (RFC 9110 §15.2.1).
+    static let continueResponse = ByteBuffer(string: "HTTP/1.1 100 Continue\r\n\r\n")
+
+    /// Responds with an image whose URL is not in its canonical form.
+    private func respondWithImage(_ bytes: Span<UInt8>, normalising url: Extent, now: Instant) {
+        // The array is moved out while a span of it is in use, and put back with its capacity.
+        var key = scratch
+        scratch = []
+        let result = CacheKey.normalise(
+            percentEncoded: bytes, at: url.range, into: &key, bytesMax: settings.urlBytesMax)
+        switch result {
+        case .normalised: respondWithImage(bytes, key: key.span, 0..<key.count, now: now)
+        case .refused(let refusal): sendProblem(.invalidURL(refusal))
+        }
+        scratch = key
+    }
+
+    /// Responds with an image: the path of a memory hit, which slower cases leave.
+    @inline(__always)
+    func respondWithImage(
+        _ bytes: Span<UInt8>, key: Span<UInt8>, _ range: Range<Int>, now: Instant
+    ) {
+        let facts = RequestTraits(parser)
+        let hash = context.hash(key, range)
+        guard var entry = context.find(key, range, hash: hash) else {
+            let record = context.sendfileRecord(key.copy(range), hash, facts, writer, now)
+            if let record { return send(record, now: now) }
+            return respondWithImageSlowly(bytes, key: key.copy(range), hash: hash, now: now)
+        }
+        if !entry.metadata.flags.isResponse {
+            guard
+                let found = context.variant(
+                    ofImage: entry, parser, bytes, key: key.extracting(range), facts, now: now)
+            else {
+                return respondWithImageSlowly(bytes, key: key.copy(range), hash: hash, now: now)
+            }
+            entry = found
+        }
+        switch context.evaluate(entry.metadata, for: facts, now: now) {
+        case .serve,
+            .evaluateConditions where entry.status != 200:
+            cacheResult = .hit
+            context.touch(entry, now: now)
+            sendWhole(entry, handling: .hit(.memory), isHead: isHeadRequest, now: now)
+        case .evaluateConditions:
+            cacheResult = .hit
+            send(
+                entry, BufferedRequest(copying: parser, bytes, headRange), facts,
+                handling: .hit(.memory), now: now)
+        case .revalidate:
+            respondWithImageSlowly(bytes, key: key.copy(range), hash: hash, now: now)
+        }
+    }
+
+    /// Responds on the slow path, with a full lookup.
+    private func respondWithImageSlowly(
+        _ bytes: Span<UInt8>, key: [UInt8], hash: UInt64, now: Instant
+    ) {
+        let pending = BufferedRequest(copying: parser, bytes, headRange)
+        let query = SiteRequest(
+            image: key, hash: hash,
+            NegotiationNormaliser(pending.lines, in: pending.head.span).negotiation,
+            on: context)
+        respond(
+            query, pending, RequestTraits(parser), query.find(in: context.store, now: now), now: now
+        )
+    }
+
+    /// The Connection field to send.
+    var connectionOption: ConnectionOption {
+        guard protocolVersion == .http1 else { return .none }
+        return closesAfterResponse ? .close : parser.isHTTP10 ? .keepAlive : .none
+    }
+
+    /// Sends an entry completely.
+    func sendWhole(_ entry: MemoryEntry, handling: CacheHandling, isHead: Bool, now: Instant) {
+        beginResponse(status: entry.status)
+        if !handling.isHit { addCacheStatus(handling, entry.metadata, now: now) }
+        let head = context.headBuffers.with { buffer in
+            let room =
+                entry.keyAndHead.count + extraFieldLines.count + HeadWriter.linesBytesMax
+            buffer.writeHead(room: room) { writer in
+                writer.append(entry.keyAndHead, from: entry.headStart)
+                if !extraFieldLines.isEmpty { writer.append(extraFieldLines) }
+                appendTail(entry.metadata, handling, to: &writer, now: now)
+            }
+        }
+        let size = entry.metadata.size
+        guard let writer, !isHead, size > 0 else {
+            writer?.send(head: head)
+            return finishResponse()
+        }
+        guard size <= UInt64(settings.singleWriteBytesMax) else {
+            writer.send(head: head)
+            stream(entry, [.body(from: 0, count: size)])
+            return proceed()
+        }
+        writer.send(head: head, body: entry)
+        responseBodyBytes = size
+        finishResponse()
+    }
+
+    /// Sends a disk record from the page cache; if the socket accepts less than it reported, the
+    /// rest is loaded into memory and verified.
+    func send(_ record: SendfileRecord, now: Instant) {
+        cacheResult = .disk
+        context.touch(record.name, hash: record.hash, now: now)
+        sendHead([], status: record.head.status, record.head, from: 0) {
+            appendTail(record.facts, .hit(.disk), to: &$0, now: now)
+        }
+        responseBodyBytes = record.send(through: writer)
+        guard responseBodyBytes < record.facts.size else { return finishResponse() }
+        guard let entry = context.entry(of: record) else { return abort() }
+        stream(
+            entry, [.body(from: responseBodyBytes, count: record.facts.size - responseBodyBytes)])
+        proceed()
+    }
+
+    /// Adds the Cache-Status line of a response that involved the origin; that of a hit is written
+    /// with its head.
+    func addCacheStatus(_ note: CacheHandling, _ facts: EntryMetadata, now: Instant) {
+        guard var status = note.status(facts, key: pendingKey, now: now) else { return }
+        status.isFenced = !context.fence.isOpen(at: now)
+        extraFieldLines += "Cache-Status: ".utf8
+        status.append(to: &extraFieldLines)
+        extraFieldLines += "\r\n".utf8
+    }
+
+    /// Counts a response with this status.
+    @inline(__always)
+    func beginResponse(status: UInt16) {
+        responseStatus = status
+        responseBodyBytes = 0
+        // Admin and internal requests are excluded from the metrics.
+        guard plane == .data else { return }
+        context.responseStarted(status, cacheResult)
+        if let siteCounters { siteCounters.add(.requests(cacheResult.outcome)) }
+    }
+
+    /// Counts and logs the response, and reports its end to the writer.
+    @inline(__always)
+    func finishResponse() {
+        if !extraFieldLines.isEmpty { extraFieldLines.removeAll(keepingCapacity: true) }
+        if plane == .data {
+            context.responseEnded(cacheResult, begunAt: startedAt, bodyBytes: responseBodyBytes)
+            if let siteCounters {
+                siteCounters.add(.bodyBytes(cacheResult.outcome), Int(clamping: responseBodyBytes))
+            }
+        }
+        if logged != nil { log(isComplete: true) }
+        isResponding = false
+        writer?.responseEnded()
+    }
+}
+
+extension RequestTraits {
+    /// Creates the traits of a parsed request.
+    @inline(__always)
+    init(_ parser: borrowing RequestParser) {
+        let present = parser.fields.present
+        self.init(
+            isHead: parser.method == .head,
+            isConditional: !present.isDisjoint(with: Self.preconditions),
+            isRanged: present.contains(.range))
+    }
+
+    private static let preconditions = Preconditions.fields
+}

@@ -1,0 +1,279 @@
+import Platform
+import Ground
+import HTTPRules
+import Logging
+import Serving
+import Store
+import Synchronization
+import Telemetry
+import Tiers
+import Wire
+
+/// The key of the primary entry of a site's URL: its response, or the index of its variants.
+struct PrimaryKey {
+    /// The key.
+    let key: [UInt8]
+    /// Keyed hash of the key.
+    let hash: UInt64
+    /// Memory share of the site; `nil` if it is unlimited.
+    let share: MemoryShare?
+}
+
+/// The location for a response that another node has offered.
+struct OfferedLocation {
+    /// Key of the URL's primary entry.
+    let primaryKey: PrimaryKey
+    /// Key for the response.
+    let entryKey: EntryKey
+    /// The variant index to insert and the fields that select the response; `nil` for a primary
+    /// entry.
+    var variant: (index: VariantIndex, names: FieldNames)?
+}
+
+/// Storage of responses and variant indexes.
+extension NodeCore {
+    /// The location of a response to a request.
+    enum StorageLocation {
+        /// Under the request's key.
+        case primary
+        /// Under the key of a variant; the index lists the selecting fields.
+        case variant(EntryKey, VariantIndex)
+        /// Not storable: the selecting field values are too long for a key.
+        case unstorable
+    }
+
+    /// Returns the location of a response selected by the fields `names`.
+    ///
+    /// - Parameters:
+    ///   - query: the request that the response belongs to.
+    ///   - names: the request fields that select the response; empty for none.
+    ///   - claimsIndex: true to insert the variant index at once, so that two concurrent responses
+    ///     share one generation.
+    /// - Returns: the location; `StorageLocation.primary` if no field selects the response and the
+    ///   key has no variants.
+    func location(
+        _ query: SiteRequest, selectedBy names: FieldNames, claimsIndex: Bool = false
+    ) -> StorageLocation {
+        indexing.withLock { _ in
+            let place = locationUnlocked(query, selectedBy: names)
+            if claimsIndex, case .variant(_, let index) = place {
+                claimIndex(index, of: query.primaryKey)
+            }
+            return place
+        }
+    }
+
+    /// Returns the location; requires the lock ``indexing``.
+    private func locationUnlocked(_ query: SiteRequest, selectedBy names: FieldNames)
+        -> StorageLocation
+    {
+        let current = store.find(query.key, hash: query.hash)
+        let known = current.flatMap { VariantIndex(of: $0) }
+        if names.isEmpty, known == nil { return .primary }
+        var generator = SystemRandomNumberGenerator()
+        let index = (known ?? VariantIndex(generation: generator.next())).adding(names)
+        guard let place = query.entryKey(of: names, index.generation, in: store) else {
+            return .unstorable
+        }
+        return .variant(place, index)
+    }
+
+    /// Inserts a variant index if there is none.
+    private func claimIndex(_ index: VariantIndex, of base: PrimaryKey) {
+        let current = store.find(base.key, hash: base.hash)
+        guard current.flatMap({ VariantIndex(of: $0) }) == nil,
+            let entry = makeIndexEntry(
+                of: index, of: base, places: [], version: marks.version, now: SystemClock.now())
+        else { return }
+        store.insert(entry)
+    }
+
+    /// Returns the location here of a response that another node stores under `key`.
+    ///
+    /// A variant is placed under this node's own index, which is inserted if there is none.
+    ///
+    /// - Returns: `nil` if the disk may have an index that memory lacks.
+    func location(ofKey key: [UInt8], share: MemoryShare?) -> OfferedLocation? {
+        let parts = VariantKey.Parts(key)
+        let baseKey = parts?.base ?? key
+        let base = PrimaryKey(key: baseKey, hash: store.hash(of: baseKey), share: share)
+        return indexing.withLock { _ in
+            let known = store.find(base.key, hash: base.hash).flatMap { VariantIndex(of: $0) }
+            guard parts != nil || known != nil else {
+                return OfferedLocation(
+                    primaryKey: base, entryKey: EntryKey(key: key, hash: base.hash))
+            }
+            let isOnDisk = disk?.view?.contains(EntryName(ofKey: baseKey).digest) ?? false
+            guard known != nil || !isOnDisk else { return nil }
+            let names = parts?.names ?? FieldNames()
+            var generator = SystemRandomNumberGenerator()
+            let first = known ?? VariantIndex(generation: parts?.generation ?? generator.next())
+            let index = first.adding(names)
+            var place = base.key
+            if let parts {
+                place = parts.key(in: index.generation)
+            } else {
+                VariantKey.append(index.generation, to: &place)
+            }
+            claimIndex(index, of: base)
+            return OfferedLocation(
+                primaryKey: base, entryKey: EntryKey(key: place, hash: store.hash(of: place)),
+                variant: (index, names))
+        }
+    }
+
+    /// Inserts a variant index from disk, or from the write queue, into memory, unless there is an
+    /// entry by now.
+    func restoreIndex(_ index: MemoryEntry, for query: SiteRequest) {
+        indexing.withLock { _ in
+            guard store.find(query.key, hash: query.hash) == nil else { return }
+            store.insert(index)
+        }
+    }
+
+    /// Inserts the variant index of a key, with the variant at `place` as the newest one.
+    ///
+    /// The index lists the keys of all variants, the newest first, so that a request for another
+    /// variant can revalidate them (RFC 9111 §4.3.1), and that their total size can be limited.
+    ///
+    /// - Parameters:
+    ///   - index: the variant index to insert.
+    ///   - names: the fields that select the variant.
+    ///   - place: the key of the variant.
+    ///   - base: the key of the index.
+    ///   - version: the invalidation version of the index.
+    ///   - now: the current time.
+    ///   - inMemoryAlone: true if the variant is stored in memory only, so that the index is not
+    ///     required on disk.
+    func insert(
+        _ index: VariantIndex, _ names: FieldNames, at place: EntryKey,
+        of base: PrimaryKey, version: InvalidationVersion, now: Instant, inMemoryAlone: Bool = false
+    ) {
+        indexing.withLock { _ in
+            insertUnlocked(index, names, at: place, of: base, version, now, inMemoryAlone)
+        }
+    }
+
+    /// Inserts the variant index; requires the lock ``indexing``.
+    private func insertUnlocked(
+        _ made: VariantIndex, _ names: FieldNames, at place: EntryKey,
+        of base: PrimaryKey, _ version: InvalidationVersion, _ now: Instant, _ inMemoryAlone: Bool
+    ) {
+        let current = store.find(base.key, hash: base.hash)
+        var index = made
+        // A concurrent response may have been selected by other fields.
+        if let present = current.flatMap({ VariantIndex(of: $0) }),
+            present.generation == made.generation
+        {
+            index = present.adding(names)
+        }
+        let known = current.flatMap { VariantIndex(of: $0) == nil ? nil : $0.tags } ?? []
+        var places = [place.key] + known.filter { $0 != place.key }
+        let surplus = surplusVariants(of: places)
+        // An index without variants was only claimed, and is not on disk yet.
+        let isOnDisk = !inMemoryAlone || !known.isEmpty && current?.name != nil
+        if surplus.isEmpty, let current, VariantIndex(of: current) == index,
+            known.contains(place.key), (current.name != nil) == (isOnDisk && disk != nil)
+        {
+            return
+        }
+        for number in surplus { removeVariant(places.remove(at: number)) }
+        counters.add(.variantsDropped, surplus.count)
+        let entry = makeIndexEntry(
+            of: index, of: base, places: places, version: version, now: now, isOnDisk: isOnDisk)
+        if let entry { insert(entry) }
+    }
+
+    /// Returns the indexes in `places`, the newest first, of the variants that exceed the quota.
+    private func surplusVariants(of places: [[UInt8]]) -> [Int] {
+        let quota = VariantQuota(
+            countMax: settings.variantsMax, bytesMax: store.account.limitBytes / 16)
+        let newest = places.first.flatMap { store.peek($0)?.entry.indexedBytes }
+        let isDue = quota.needsCheck(
+            count: places.count, keyBytes: places.reduce(0) { $0 + $1.count },
+            newestBytes: newest ?? 0)
+        guard isDue else { return [] }
+        return quota.indexesToEvict(
+            of: places.map {
+                guard let (held, frequency) = store.peek($0) else {
+                    return VariantQuota.VariantUsage(keyBytes: $0.count, bytes: 0, frequency: 0)
+                }
+                return VariantQuota.VariantUsage(
+                    keyBytes: $0.count, bytes: held.indexedBytes, frequency: frequency)
+            })
+    }
+
+    /// Removes a variant from memory and disk.
+    private func removeVariant(_ key: [UInt8]) {
+        if let held = store.peek(key) { store.remove(held.entry) }
+        disk?.forget(EntryName(ofKey: key))
+    }
+
+    /// Creates the entry of a variant index; returns `nil` if memory has no capacity.
+    private func makeIndexEntry(
+        of index: VariantIndex, of base: PrimaryKey, places: [[UInt8]],
+        version: InvalidationVersion,
+        now: Instant, isOnDisk: Bool = true
+    ) -> MemoryEntry? {
+        var head: [UInt8] = []
+        index.append(to: &head)
+        let facts = EntryMetadata(
+            size: 0, generatedAt: now, freshUntil: .distantFuture, flags: .isVariantIndex,
+            lastModified: nil, date: SystemClock.wallTime(), entityTag: .empty)
+        return makeMarkerEntry(
+            head, facts, of: base, tags: places, version: version, isOnDisk: isOnDisk)
+    }
+
+    /// Maximum number of variants offered for validation in one request.
+    private static let validatedVariantsMax = 8
+
+    /// Returns the newest variants of the request's key in memory, whichever requests they match.
+    func variants(of query: SiteRequest) -> [MemoryEntry] {
+        guard let current = store.find(query.key, hash: query.hash),
+            VariantIndex(of: current) != nil
+        else { return [] }
+        // Listing variants for validation does not count as use.
+        return current.tags.prefix(Self.validatedVariantsMax)
+            .compactMap { store.peek($0)?.entry }
+            .filter { $0.metadata.flags.isResponse && $0.status == 200 }
+    }
+
+    /// Records on this node for a while that responses for the request's key are not stored, so
+    /// that requests do not wait for each other in vain.
+    func recordHitForMiss(_ query: SiteRequest, now: Instant) {
+        let found = store.find(query.key, hash: query.hash)
+        // Other variants may be storable.
+        if let found, found.metadata.flags.contains(.isVariantIndex) { return }
+        let facts = EntryMetadata(
+            size: 0, generatedAt: now, freshUntil: now + Self.hitForMissTime, flags: .isHitForMiss,
+            lastModified: nil, date: SystemClock.wallTime(), entityTag: .empty)
+        let entry = makeMarkerEntry(
+            [], facts, of: query.primaryKey, tags: [], version: marks.version, isOnDisk: false)
+        guard let entry else { return }
+        store.insert(entry)
+    }
+
+    /// Time for which such a record is valid.
+    private static let hitForMissTime = Interval.seconds(120)
+
+    /// Creates an entry without a body that is no response; returns `nil` if memory has no
+    /// capacity.
+    private func makeMarkerEntry(
+        _ head: [UInt8], _ facts: EntryMetadata, of base: PrimaryKey, tags: [[UInt8]],
+        version: InvalidationVersion, isOnDisk: Bool
+    ) -> MemoryEntry? {
+        let overhead = MemoryEntry.overhead(
+            keyBytes: base.key.count, headBytes: head.count,
+            tagBytes: MemoryEntry.bytes(of: tags), bodyBytes: 0)
+        guard store.reserve(overhead) else { return nil }
+        return MemoryEntry(
+            key: base.key, hash: base.hash,
+            name: isOnDisk && disk != nil ? EntryName(ofKey: base.key) : nil,
+            metadata: facts, head: head,
+            layout: HeadLayout(
+                partialStart: 0, multipartStart: 0, notModifiedStart: 0, contentType: .empty),
+            tags: tags, version: version,
+            body: StoredBody(chunks: [], size: 0, capacityBytes: 0, account: store.account),
+            account: store.account, share: base.share)
+    }
+}

@@ -1,0 +1,280 @@
+import Platform
+import Ground
+import HTTPRules
+import NIOCore
+import Origin
+import Serving
+import Store
+import Telemetry
+import Wire
+
+/// Requests to sites.
+extension RequestHandler {
+    /// True if sites are configured.
+    @inline(__always)
+    var hasSites: Bool { context.hasSites }
+
+    /// Returns true if the request in the parser is for a site.
+    func isSiteRequest(_ bytes: Span<UInt8>) -> Bool {
+        plane != .admin && hasSites && siteNumber(bytes) != nil
+    }
+
+    /// Returns the number of the site that the request is for; `nil` for none.
+    ///
+    /// A named site serves everything on its host; the site `*` serves everything that the node
+    /// itself does not (Design, "Safe by default").
+    func siteNumber(_ bytes: Span<UInt8>) -> Int? {
+        guard let number = settings.sites.find(bytes, at: requestedHost, isSecure: isSecure)
+        else { return nil }
+        guard number == context.defaultSite else { return number }
+        return isServedByNode(bytes) ? nil : number
+    }
+
+    /// Returns true for a target that the node itself serves, also under the site `*`.
+    private func isServedByNode(_ bytes: Span<UInt8>) -> Bool {
+        if settings.servesImages {
+            guard case .notImage = ImageTarget.parse(bytes, at: parser.path.range) else {
+                return true
+            }
+        }
+        return isPublicPage(bytes)
+    }
+
+    /// Key of the pending request to a site; `nil` for an image.
+    var pendingKey: [UInt8]? { siteCounters == nil ? nil : requestKey }
+
+    /// Responds to a request for the site with this number.
+    func respondFromSite(_ bytes: Span<UInt8>, _ number: Int, now: Instant) {
+        let plan = settings.sitePolicies[number]
+        siteCounters = context.siteCounters[number]
+        if parser.method == .purge { return handlePurge(bytes, at: plan) }
+        if plan.isSigned, plane == .data, !verifySignature(bytes, to: plan) { return }
+        if settings.decisionToken != nil { includesDecision = hasDecisionToken(bytes) }
+        if parser.fields.present.contains(.upgrade), handleUpgrade(bytes, plan, now: now) {
+            return
+        }
+        let isRead = parser.method == .get || isHeadRequest
+        guard isRead, parser.framing == .none, plan.settings.methods.isEmpty else {
+            return passSite(bytes, plan, now: now)
+        }
+        // The array is moved out while a span of it is in use, and put back with its capacity.
+        var key = scratch
+        scratch = []
+        let isMade = plan.makeKey(
+            bytes, host: requestedHost, path: parser.path.range, isSecure: isSecure, &key)
+        if isMade {
+            respondFromSite(bytes, plan, key: key.span, now: now)
+        } else {
+            sendProblem(.malformed(.invalidHost))
+        }
+        scratch = key
+    }
+
+    /// Responds from a site: the path of a memory hit, which slower cases leave.
+    @inline(__always)
+    private func respondFromSite(
+        _ bytes: Span<UInt8>, _ plan: SitePolicy, key: Span<UInt8>, now: Instant
+    ) {
+        let range = 0..<key.count
+        let hash = context.hash(key, range)
+        let facts = RequestTraits(parser)
+        guard !includesDecision, parser.fields.present.isDisjoint(with: Self.cacheControlFields),
+            var entry = context.find(key, range, hash: hash),
+            context.evaluate(entry.metadata, for: facts, now: now) != .revalidate
+        else {
+            return respondFromSiteSlowPath(bytes, plan, key: key.copy(range), hash: hash, now: now)
+        }
+        if !entry.metadata.flags.isResponse {
+            guard
+                let found = context.variant(
+                    of: entry, by: plan, parser, bytes, headRange, key: key, facts, now: now)
+            else {
+                return respondFromSiteSlowPath(
+                    bytes, plan, key: key.copy(range), hash: hash, now: now)
+            }
+            entry = found
+        }
+        cacheResult = .hit
+        context.touch(entry, now: now)
+        guard facts.isSelective, entry.status == 200 else {
+            return sendWhole(entry, handling: .hit(.memory), isHead: isHeadRequest, now: now)
+        }
+        let selection = select(
+            BufferedRequest(copying: parser, bytes, headRange), facts, of: entry.metadata,
+            RenderedHead(entry))
+        send(selection, of: entry, handling: .hit(.memory), isHead: isHeadRequest, now: now)
+    }
+
+    /// Request fields that affect reuse beyond those that every hit evaluates.
+    private static let cacheControlFields: FieldSet = {
+        var set = FieldSet()
+        for name in [FieldName.cacheControl, .pragma, .authorization] { set.insert(name) }
+        return set
+    }()
+
+    /// Responds on the slow path, with a full lookup.
+    private func respondFromSiteSlowPath(
+        _ bytes: Span<UInt8>, _ plan: SitePolicy, key: [UInt8], hash: UInt64, now: Instant
+    ) {
+        let pending = BufferedRequest(copying: parser, bytes, headRange)
+        let query = siteRequest(plan, key, hash, pending, bytes, mode: .whole)
+        if query.isLoop(at: context.node) { return rejectSiteRequest(.loopDetected) }
+        let finding = query.find(in: context.store, now: now)
+        if includesDecision { setDecision(of: query, finding, now: now) }
+        respond(query, pending, RequestTraits(parser), finding, now: now)
+    }
+
+    // MARK: Requests that bypass the cache
+
+    /// Forwards the request, with the protocols in `upgrade`, and passes the response on.
+    func passSite(
+        _ bytes: Span<UInt8>, _ plan: SitePolicy, upgrade: [UInt8] = [], now: Instant
+    ) {
+        let method = parser.methodName.range
+        switch parser.method {
+        case .connect: return rejectSiteRequest(.notServed("CONNECT", plan.settings.methods))
+        // The response would show a script fields that this node adds for the origin only (RFC 9110
+        // §9.3.8).
+        case .trace: return rejectSiteRequest(.notServed("TRACE", plan.settings.methods))
+        default: break
+        }
+        guard plan.settings.allows(method: bytes, at: method) else {
+            return rejectSiteRequest(.methodNotAllowed(plan.settings.methods))
+        }
+        let isRead = parser.method == .get || isHeadRequest
+        var key: [UInt8] = []
+        let isKey = plan.makeKey(
+            bytes, host: requestedHost, path: parser.path.range, isSecure: isSecure, &key)
+        // Requests that read must have a key to be distinguished; others are stored under none.
+        guard isKey || !isRead else { return sendProblem(.malformed(.invalidHost)) }
+        let hash = context.store.hash(of: key)
+        if isRead, parser.framing == .none, upgrade.isEmpty {
+            return respondFromSiteSlowPath(bytes, plan, key: key, hash: hash, now: now)
+        }
+        let pending = BufferedRequest(copying: parser, bytes, headRange)
+        let query = siteRequest(
+            plan, key, hash, pending, bytes, upgrade: upgrade, mode: .verbatim)
+        if query.isLoop(at: context.node) { return rejectSiteRequest(.loopDetected) }
+        pass(query, pending, RequestTraits(parser), isRead ? .request : .method, now: now)
+    }
+
+    /// Refuses the request in the parser, whose body is not read.
+    func rejectSiteRequest(_ problem: Problem) {
+        closeAfterBody()
+        sendProblem(problem)
+    }
+
+    /// Closes the connection after the response if a body follows the head, so that it is not taken
+    /// for the next request.
+    func closeAfterBody() {
+        if parser.framing != .none, parser.framing != .length(0) { closesAfterResponse = true }
+    }
+
+    /// Forwards a request with a fetch of its own; an OPTIONS request addressed to this node is
+    /// answered here.
+    func pass(
+        _ query: SiteRequest, _ pending: BufferedRequest, _ facts: RequestTraits,
+        _ reason: CacheHandling.Reason, now: Instant
+    ) {
+        if query.method == .options, query.isForThisNode {
+            closeAfterBody()
+            return sendText(
+                status: 200, contentType: "text/plain", [], fields: "Allow: GET, HEAD, OPTIONS\r\n")
+        }
+        let waiting = makePendingResponse(for: query, pending, facts, reason, now: now)
+        if !query.body.isEmpty { beginUpload() }
+        enqueueFetch(waiting, alone: true)
+    }
+
+    /// Returns the request in the parser as a ``SiteRequest``.
+    private func siteRequest(
+        _ plan: SitePolicy, _ key: [UInt8], _ hash: UInt64, _ pending: BufferedRequest,
+        _ bytes: Span<UInt8>, upgrade: [UInt8] = [], mode: SiteRequest.Mode
+    ) -> SiteRequest {
+        let present = parser.fields.present
+        let isControlled =
+            plan.settings.honoursRequestControl
+            && (present.contains(.cacheControl) || present.contains(.pragma))
+        return SiteRequest(
+            plan, key: key, hash: hash,
+            lines: RequestFields(bytes: pending.head, lines: withoutToken(pending)),
+            method: parser.method,
+            asked: ForwardedRequest(of: self, bytes, plan, upgrade: upgrade),
+            control: isControlled
+                ? RequestCacheControl(lines: pending.lines, in: pending.head.span) : .none,
+            hasAuthorization: present.contains(.authorization),
+            hasCookie: present.contains(.cookie),
+            body: RequestBodyFraming(parser.framing) ?? .none, mode: mode,
+            counters: context.siteCounters[plan.number], share: context.share(of: plan),
+            fence: context.fence)
+    }
+}
+
+extension ForwardedRequest {
+    /// Creates the forwarded form of the request in the handler's parser.
+    fileprivate init(
+        of handler: RequestHandler, _ bytes: Span<UInt8>, _ plan: SitePolicy, upgrade: [UInt8]
+    ) {
+        let isWhole = handler.parser.form == .asterisk
+        let path = isWhole ? handler.parser.target.range : handler.parser.path.range
+        self.init(
+            method: bytes.copy(handler.parser.methodName.range),
+            target: plan.forwardedTarget(bytes, path: path),
+            host: plan.forwardedHost(bytes, at: handler.requestedHost, isSecure: handler.isSecure),
+            client: handler.clientAddress, remoteAddress: handler.client?.address,
+            isSecure: handler.isSecure,
+            version: handler.protocolVersion == .http2
+                ? "2" : handler.parser.isHTTP10 ? "1.0" : "1.1")
+        self.upgrade = upgrade
+    }
+}
+
+/// Requests that switch the connection to another protocol, such as WebSocket.
+///
+/// After the switch, the origin's bytes are the response body and the client's bytes the request
+/// body, until either side closes.
+extension RequestHandler {
+    /// Handles the request in the parser, which has the field Upgrade; returns false if it is to be
+    /// handled like any other.
+    func handleUpgrade(_ bytes: Span<UInt8>, _ plan: SitePolicy, now: Instant) -> Bool {
+        switch plan.upgrade(BufferedRequest(copying: parser, bytes, headRange), parser.framing) {
+        case .none: return false
+        case .forwarded(let protocols): passSite(bytes, plan, upgrade: protocols, now: now)
+        case .refused:
+            context.counters.add(.upgradesRefused)
+            rejectSiteRequest(.upgradeRefused(plan.settings.upgrades))
+        }
+        return true
+    }
+
+    /// Records that the origin has switched protocols: further bytes of the client go to `fetch`.
+    func protocolSwitched(_ run: ActiveFetch, with fetch: OriginSource) {
+        guard let pendingResponse, pendingResponse.fetch === run else { return }
+        upload = Upload(at: SystemClock.now(), isSwitched: true)
+        upload?.source = fetch
+        writer?.beginRequestBody()
+    }
+
+    /// Sends the 101 response and opens both directions.
+    func beginTunnel(
+        _ waiting: PendingResponse, _ response: FetchedResponse, _ note: CacheHandling, now: Instant
+    ) {
+        context.counters.add(.upgrades)
+        // The connection persists, if not for HTTP.
+        closesAfterResponse = false
+        sendWholeHead(response, .none, note, now: now)
+        closesAfterResponse = true
+        waiting.stage = .streaming(.init(from: 0, end: nil, isChunked: false))
+        updateUploadDeadline(now: now)
+        writer?.resumeRequestBody()
+    }
+}
+
+extension SitePolicy {
+    /// Returns how to handle a request with the field Upgrade.
+    fileprivate func upgrade(_ request: BufferedRequest, _ framing: BodyFraming) -> Upgrade {
+        Upgrade(
+            request.lines, in: request.head.span, isHTTP10: request.isHTTP10,
+            hasBody: framing != .none && framing != .length(0), allowed: settings.upgrades)
+    }
+}

@@ -1,0 +1,212 @@
+import Platform
+package import Cluster
+package import Ground
+import Logging
+import NIOCore
+import Serving
+import Store
+import Synchronization
+import Telemetry
+import Tiers
+
+/// Thread-safe queries to the coordinator.
+extension PurgeCoordinator {
+    /// The number of applied invalidations, which grows with each of them.
+    var appliedCount: UInt64 { appliedCounter.load(ordering: .acquiring) }
+
+    /// The number of records applied since the start, of records held, and of voters.
+    package var statistics: (applied: UInt64, held: Int, counted: Int) {
+        state.withLock {
+            // A pending change of the voter set is not effective before it is settled.
+            let standing = $0.exchange.voterConfiguration
+            let counted = (standing?.previous ?? standing?.set)?.members.count ?? 0
+            return ($0.exchange.appliedCount, $0.exchange.heldCount, counted)
+        }
+    }
+    /// True if the node has a voter set.
+    package var hasVoters: Bool { statistics.counted > 0 }
+    /// True if this node is a voter.
+    package var isVoter: Bool { state.withLock { $0.exchange.isVoter } }
+
+    /// Returns the receipt of a record; `nil` if the record is unknown.
+    package func receipt(of name: RecordID) -> Receipt? {
+        state.withLock { $0.exchange.receipt(of: name) }
+    }
+
+    /// Returns the record that a client has issued under `id`; `nil` if there is none.
+    package func record(withID id: [UInt8]) -> RecordID? {
+        state.withLock { $0.exchange.record(withClientID: id) }
+    }
+
+    /// Returns the receipts of the latest purges, the newest first.
+    package func recentPurges(_ countMax: Int) -> [Receipt] {
+        state.withLock { state in
+            state.exchange.lastPurges(countMax).compactMap { state.exchange.receipt(of: $0) }
+        }
+    }
+
+    /// The number of this node's records that not all members have confirmed.
+    package var receiptsPending: Int { state.withLock { Int(clamping: $0.exchange.pendingReceiptCount) } }
+
+    /// Returns, by member, the number of invalidations that are synced here and not confirmed by
+    /// it.
+    package func lags(of nodes: [NodeID]) -> [NodeID: UInt64] {
+        state.withLock { state in
+            Dictionary(uniqueKeysWithValues: nodes.map { ($0, state.exchange.lag(of: $0)) })
+        }
+    }
+
+    /// Returns the voters and connected members, this node included.
+    package func voterTable(at now: Instant) -> [FenceCoordinator.MemberStatus] {
+        state.withLock { $0.exchange.memberStatuses(at: now) }
+    }
+}
+
+/// The invalidations that accompany queries between nodes.
+extension PurgeCoordinator {
+    /// Returns the invalidations that `peer` must receive before a query.
+    ///
+    /// After sending them, the caller must call ``invalidationsSent(_:to:)``.
+    ///
+    /// - Parameters:
+    ///   - peer: the recipient.
+    ///   - pushed: the number of the last of this node's records that were sent on the connection
+    ///     before.
+    ///   - connection: the connection for the query.
+    ///
+    /// - Returns: `nil` if this node uses another connection with the peer by now, so that no query
+    ///   may be sent.
+    func unsentInvalidations(to peer: NodeID, pushed: UInt64, on connection: PeerConnection)
+        -> UnsentInvalidations?
+    {
+        state.withLock { state -> UnsentInvalidations? in
+            guard state.connections[peer] === connection else { return nil }
+            state.exchange.recordPushed(upTo: pushed, to: peer)
+            return state.exchange.unsentInvalidations(to: peer)
+        }
+    }
+
+    /// Records that the invalidations were sent to `peer`.
+    func invalidationsSent(_ untold: UnsentInvalidations, to peer: NodeID) {
+        state.withLock { $0.exchange.invalidationsSent(untold, to: peer) }
+    }
+
+    /// Applies the invalidations that came with a query.
+    func queryReceived(_ question: PeerQuery, from peer: NodeID) {
+        guard !question.positions.isEmpty || !question.invalidations.isEmpty else {
+            // Messages that the peer sent ahead of the query.
+            if inbox.withLock({ !$0.isEmpty }) { performStep { _, _, _ in } }
+            return
+        }
+        let records = question.invalidations.compactMap { InvalidationRecord.read($0.span) }
+        handle(
+            .requestInvalidationsReceived(
+                appliedPositions: question.positions, records: records, from: peer))
+    }
+
+    /// Returns true if this node lacks invalidations that `peer` has reported.
+    func isBehind(_ peer: NodeID) -> Bool {
+        state.withLock { $0.exchange.isBehind(peer) }
+    }
+
+    /// Calls `completion` when this node has all invalidations that `peer` has reported.
+    ///
+    /// - Parameters:
+    ///   - peer: the peer.
+    ///   - limit: the time after which `completion` may never be called.
+    ///   - completion: called on any thread.
+    package func whenCaughtUp(
+        with peer: NodeID, within limit: Interval, completion: @escaping @Sendable () -> Void
+    ) {
+        let isCaughtUp = state.withLock { state in
+            guard state.exchange.isBehind(peer) else { return true }
+            let now = SystemClock.now()
+            let pastCount = state.catchUpWaiters.prefix { $0.deadline <= now }.count
+            state.catchUpWaiters.removeFirst(pastCount)
+            state.catchUpWaiters.append(
+                CatchUpWaiter(requester: peer, deadline: now + limit, done: completion))
+            return false
+        }
+        if isCaughtUp { completion() }
+    }
+}
+
+extension PurgeCoordinator {
+    /// Returns when this node, which has announced that it leaves, is no longer a voter or cannot
+    /// be removed.
+    package func waitUntilLeft() async {
+        await wait { $0.exchange.isLeaveComplete }
+        outbox.finish()
+    }
+
+    /// Returns when the node is a voter and its fence is open.
+    package func waitUntilCurrent() async {
+        await wait { [fenceStatus] in
+            $0.exchange.isVoter && fenceStatus.isOpen(at: SystemClock.now())
+        }
+    }
+
+    /// Returns after the step that fulfils the condition, or when the coordinator stops.
+    func wait(until isOver: @escaping Condition) async {
+        await withCheckedContinuation { (done: CheckedContinuation<Void, Never>) in
+            let isOverNow = state.withLock { state in
+                if state.isStopped || isOver(state) { return true }
+                state.stepWaiters.append((isOver, { done.resume() }))
+                return false
+            }
+            if isOverNow { done.resume() }
+        }
+    }
+
+    /// Applies a change of the members and connections.
+    ///
+    /// All in one step: no query is sent on a connection before the log knows that all
+    /// invalidations must be sent again there.
+    func membershipChanged(_ view: MemberView) {
+        performStep { state, now, effects in
+            let gone = state.connections.keys.filter { view.connections[$0] == nil }.sorted()
+            let new = view.connections.filter { state.connections[$0.key] !== $0.value }
+                .sorted { $0.key < $1.key }
+            state.connections = view.connections
+            let members = view.records.dropFirst().map {
+                ReplicationMember($0.member.id, $0.member.process, .init($0.state))
+            }
+            let events =
+                gone.map { ReplicationEvent.disconnected($0) } + [.membersChanged(members)]
+                + new.map { .connected($0.key, on: $0.value.id) }
+            for event in events {
+                state.exchange.handle(event, now: now, using: &state.dice, effects: &effects)
+            }
+        }
+    }
+}
+
+/// The log lines about the fence.
+extension PurgeCoordinator {
+    /// Logs that this node is fenced, with the silent voters and the remedies; called periodically
+    /// by one loop of a node that is in a cluster.
+    package func logFenceState(now: Instant) {
+        let line = fenceReport.withLock {
+            $0.nextEvent(closedFor: fenceStatus.closedDuration(at: now), now: now)
+        }
+        // A node that has found no cluster logs that elsewhere.
+        guard let line, hasVoters else { return }
+        switch line {
+        case .closed(let time):
+            let counted = voterTable(at: now).filter(\.isVoter)
+            let silent = counted.filter { $0.contactAge.map { $0 >= fenceStatus.interval } ?? true }
+            logger.warning(
+                "fenced: this node cannot prove that it knows every purge",
+                metadata: [
+                    "for_ms": .stringConvertible(time.milliseconds),
+                    "counted": .stringConvertible(counted.count),
+                    "silent": .array(silent.map { .string("\($0.id)") }),
+                    "until_then": "each entry is held against its origin once per fence",
+                    "if_they_are_gone_for_good": "nuthatch members forget, or members recover",
+                ])
+        case .opened(let time):
+            logger.notice(
+                "no longer fenced", metadata: ["after_ms": .stringConvertible(time.milliseconds)])
+        }
+    }
+}

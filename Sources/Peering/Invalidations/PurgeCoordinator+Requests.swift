@@ -1,0 +1,66 @@
+import Platform
+import Cluster
+package import Ground
+import Logging
+import Synchronization
+
+/// Invalidations that client requests cause (RFC 9111 §4.4); at too high a rate, the whole host is
+/// purged instead.
+extension PurgeCoordinator {
+    /// Invalidates the resource of `key`, which a request through this node has changed: no stored
+    /// response and no fetch in progress is used for it (RFC 9111 §4.4).
+    ///
+    /// The call does not wait for the other nodes. If there are too many such changes, or the log
+    /// accepts none, the whole host is purged softly a moment later instead. Until then only the
+    /// origin's responses are used for this host.
+    package func invalidate(_ key: [UInt8]) {
+        let name = Array(URLName.name(ofKey: key))
+        let host = Self.host(of: name)
+        let admission = throttle.withLock { $0.admit(host, now: SystemClock.now()) }
+        if admission == .individual {
+            let issuance = issue(Purge(.hard, [.url(name)]))
+            if let issuance, issuance != .busy { return }
+            throttle.withLock { $0.requireHostPurge(host) }
+            logUnpropagatedPurge()
+        }
+        _ = invalidateLocally(Purge(.hard, [.url(name)]))
+    }
+
+    /// Returns true if a resource of the host of `key` was changed and the other nodes may not know
+    /// it.
+    package func mayBeStaleElsewhere(_ key: [UInt8]) -> Bool {
+        throttle.withLock { pace in
+            pace.hasCoalescedHosts
+                && pace.isHostPurgePending(Self.host(of: Array(URLName.name(ofKey: key))))
+        }
+    }
+
+    /// Returns the host at the start of a URL's name.
+    private static func host(of name: [UInt8]) -> [UInt8] {
+        Array(name.prefix { $0 != UInt8(ascii: "/") })
+    }
+
+    /// Purges the hosts with too many single changes whose purge is due at `now`; with
+    /// `.distantFuture`, all of them.
+    package func purgeMergedHosts(dueAt now: Instant = SystemClock.now()) {
+        let due = throttle.withLock { pace in
+            pace.hasCoalescedHosts ? pace.takeDueHosts(now: now) : []
+        }
+        for host in due {
+            let issuance = issue(Purge(.soft, [.prefix(host: host, path: [])]))
+            // A busy log is tried again; only a node that stops cannot do so.
+            if issuance == .busy { throttle.withLock { $0.requireHostPurge(host) } }
+            if issuance == nil || (issuance == .busy && now == .distantFuture) {
+                logUnpropagatedPurge()
+            }
+        }
+    }
+
+    /// Issues a purge with a new id; returns `nil` if a name is too long for the log.
+    private func issue(_ purge: Purge) -> IssueOutcome? { try? issue(purge, id: nil) }
+
+    /// Logs that a change is unknown to the other nodes until the host is purged.
+    private func logUnpropagatedPurge() {
+        logger.warning("what was changed is not used here, and by other nodes until they are told")
+    }
+}

@@ -1,0 +1,117 @@
+package import Cluster
+package import Ground
+package import Logging
+package import NIOCore
+package import Store
+package import Telemetry
+import Tiers
+
+/// The node that peering runs in: what it shares with peers, and the service that replies to them.
+package struct PeeringHost: Sendable {
+    /// The service for peers' queries; `nil` once the node has ended.
+weak let service: (any PeerService)?
+    /// The coordinator of invalidations; `nil` once the node has ended.
+weak let purges: PurgeCoordinator?
+    /// The tiers whose entries are offered to other nodes.
+let tiers: CacheTiers
+    /// The node's counters.
+let counters: NodeCounters
+    /// The node's log.
+let logger: Logger
+
+    /// Creates the host from its parts; the service and the coordinator are held weakly.
+package init(
+        service: any PeerService, purges: PurgeCoordinator, tiers: CacheTiers,
+        counters: NodeCounters, logger: Logger
+    ) {
+        self.service = service
+        self.purges = purges
+        self.tiers = tiers
+        self.counters = counters
+        self.logger = logger
+    }
+}
+
+/// The part of a node that serves its peers from the cache and stores what they offer.
+///
+/// Thread-safe.
+package protocol PeerService: AnyObject, Sendable {
+    /// The rule for which entries may be on several nodes, as of the current settings.
+    var sharingRule: SharingRule { get }
+
+    /// Returns the handler of a query, to be started by the caller; `nil` if the node has stopped.
+    ///
+    /// Called on the connection's loop.
+    func makeQueryHandler(
+        _ query: PeerQuery, on stream: UInt32, of connection: PeerConnection
+    ) -> (any PeerQueryHandler)?
+
+    /// Applies the touches that a peer has sent.
+    func touchesReceived(_ touches: [AgedTouch])
+
+    /// Starts the transfer of an offered entry on the connection's loop.
+    ///
+    /// - Parameters:
+    ///   - offer: the accepted offer.
+    ///   - peer: the node that made it.
+    ///   - connection: the connection with that node.
+    ///   - completion: called once with the outcome, on any thread.
+    /// - Returns: the transfer, to be retained until it has ended; `nil` if the node has stopped,
+    ///   and `completion` is not called.
+    func startTransfer(
+        of offer: PeerOffer, from peer: NodeID, on connection: PeerConnection,
+        completion: @escaping @Sendable (InboundOffers.TransferOutcome) -> Void
+    ) -> (any Sendable & AnyObject)?
+}
+
+/// The handler of one query of a peer, confined to the loop of its connection.
+package protocol PeerQueryHandler: AnyObject {
+    /// Begins to reply.
+    func start()
+
+    /// Begins to reply once this node has the invalidations that `peer` has reported.
+    func startWhenCaughtUp(with peer: NodeID)
+
+    /// Appends the next `count` bytes of the announced body to `pieces`.
+    func writeBody(_ count: Int, into pieces: inout [ByteBuffer])
+
+    /// Ends the reply, because the peer has cancelled the query or its connection is closed.
+    func cancelled()
+}
+
+/// The rule for which entries of a node may also be on other nodes.
+package struct SharingRule: Sendable {
+    /// True if images are shared.
+    private let sharesImages: Bool
+    /// Whether a site's entries are shared, by the site's disk share.
+    private let named: [UInt16: Bool]
+    /// True if the entries of all other sites are shared.
+    private let sharesOthers: Bool
+    private let sharesEntry: @Sendable (MemoryEntry) -> Bool
+
+    /// Creates the rule from a node's settings.
+    ///
+    /// - Parameters:
+    ///   - images: true if images are shared.
+    ///   - named: whether a site's entries are shared, by its ``DiskShareID``.
+    ///   - others: true if the entries of all other sites are shared.
+    ///   - entry: decides on an entry in memory, whose key is known.
+package init(
+        images: Bool, named: [UInt16: Bool], others: Bool,
+        entry: @escaping @Sendable (MemoryEntry) -> Bool
+    ) {
+        self.sharesImages = images
+        self.named = named
+        self.sharesOthers = others
+        self.sharesEntry = entry
+    }
+
+    /// Returns true if records of this disk share may be on other nodes; a record's index holds no
+    /// key.
+    func contains(share: UInt16) -> Bool {
+        share == DiskShareID.images ? sharesImages : named[share] ?? sharesOthers
+    }
+
+    /// Returns true if the entry may be on other nodes.
+    func contains(_ entry: MemoryEntry) -> Bool { sharesEntry(entry) }
+}

@@ -1,0 +1,189 @@
+import Platform
+import Cluster
+import Ground
+import NIOCore
+import Serving
+import Synchronization
+import Telemetry
+import Wire
+
+/// Thread-safe output of a connection.
+extension PeerConnection {
+    /// Sends gossip after everything sent before.
+    func send(_ gossip: Gossip) {
+        onLoop { connection in
+            // The pings detect a peer that reads so slowly that the link refuses gossip.
+            try? connection.link.send(gossip)
+            connection.flush()
+        }
+    }
+
+    /// Sends a message about invalidations, after everything sent before.
+    ///
+    /// On the loop too it waits for its turn, so that no message sent there overtakes one from
+    /// another thread. A query that does overtake it carries what was not sent yet.
+    ///
+    /// - Parameters:
+    ///   - said: the encoded message.
+    ///   - pushed: the number of the last of this node's own records in it; 0 for none.
+    func send(_ said: EncodedInvalidationMessage, pushed: UInt64) {
+        loop?.execute { [self] in
+            do throws(SendError) {
+                try link.send(said)
+                pushedRecordNumber = max(pushedRecordNumber, pushed)
+            } catch {
+                // On the next connection everything is sent again.
+            }
+            scheduleFlush()
+        }
+    }
+
+    /// Sends touches after everything sent before; touches that do not fit are dropped.
+    func send(_ touches: [AgedTouch]) {
+        onLoop { connection in
+            do throws(SendError) {
+                try connection.link.send(touches: touches)
+                connection.hub.counters.add(.touchesSent, touches.count)
+            } catch {
+                connection.hub.counters.add(.touchesLost, touches.count)
+            }
+            connection.flush()
+        }
+    }
+
+    /// Sends offers after everything sent before; calls `onRefusal` if they do not fit or there is
+    /// no connection.
+    func send(_ offers: [PeerOffer], onRefusal: @escaping @Sendable () -> Void) {
+        guard loop != nil else { return onRefusal() }
+        onLoop { connection in
+            do throws(SendError) {
+                try connection.link.send(offers: offers)
+                connection.hub.counters.add(.offersSent, offers.count)
+            } catch {
+                onRefusal()
+            }
+            connection.flush()
+        }
+    }
+
+    /// Sends the outcomes of offers after everything sent before.
+    func send(_ verdicts: [OfferOutcome]) {
+        onLoop { connection in
+            // A peer that does not receive them sends its offers again.
+            for start in stride(from: 0, to: verdicts.count, by: PeerProtocol.offersMax) {
+                let end = min(start + PeerProtocol.offersMax, verdicts.count)
+                try? connection.link.send(outcomes: Array(verdicts[start..<end]))
+            }
+            connection.flush()
+        }
+    }
+
+    /// Closes the connection with a reason.
+    func close(_ goodbye: Goodbye) {
+        onLoop { connection in
+            connection.link.close(goodbye)
+            connection.flush()
+        }
+    }
+
+    /// Sends a query; its events are delivered to it.
+    package func send(_ ask: PeerRequest) {
+        onLoop { connection in
+            guard let purges = connection.hub.host.purges else { return ask.deliver(.failed) }
+            do throws(SendError) {
+                guard let stream = try connection.sendQuery(ask.query, to: ask.node, purges) else {
+                    return ask.deliver(.failed)
+                }
+                ask.stream = stream
+                ask.sentAt = SystemClock.now()
+                connection.requests[stream] = ask
+                if connection.link.isNearlyExhausted {
+                    connection.hub.connectionNearlyExhausted(connection.id)
+                }
+            } catch {
+                if error == .streamIDsExhausted {
+                    // Without a replacement yet, a new connection is dialled as after a failure.
+                    let text = "it has no numbers left"
+                    connection.link.close(Goodbye(.superseded, text))
+                    connection.scheduleFlush()
+                }
+                return ask.deliver(error == .notOpen ? .failed : .notSent)
+            }
+            connection.scheduleFlush()
+        }
+    }
+
+    /// Sends a query with the invalidations that the peer must have first.
+    ///
+    /// - Returns: the stream; `nil` if this node uses another connection with the peer by now, so
+    ///   that no query may be sent here.
+    ///
+    /// - Throws: `SendError`; the peer has not received the query, and the invalidations are sent
+    ///   again.
+    private func sendQuery(
+        _ question: PeerQuery, to peer: NodeID, _ purges: PurgeCoordinator
+    ) throws(SendError) -> UInt32? {
+        let count = purges.appliedCount
+        if count == sentInvalidationCount { return try link.sendQuery(question) }
+        guard
+            let untold = purges.unsentInvalidations(to: peer, pushed: pushedRecordNumber, on: self)
+        else { return nil }
+        var question = question
+        if let ahead = untold.precedingMessage {
+            try link.send(ahead)
+        } else {
+            question.positions = untold.positions
+        }
+        question.invalidations = untold.records.map(\.bytes)
+        let stream = try link.sendQuery(question)
+        purges.invalidationsSent(untold, to: peer)
+        sentInvalidationCount = count
+        return stream
+    }
+
+    /// Cancels a query; no more events are delivered to it.
+    func cancel(_ ask: PeerRequest) {
+        onLoop { connection in
+            guard let stream = ask.stream else { return }
+            connection.markUnresponsive(after: ask)
+            ask.stream = nil
+            ask.receivedEntry = nil
+            connection.requests[stream] = nil
+            connection.link.cancel(stream)
+            connection.scheduleFlush()
+        }
+    }
+
+    /// Marks the peer as unresponsive if a query was cancelled after a wait without any input.
+    private func markUnresponsive(after ask: PeerRequest) {
+        let hasWaited = SystemClock.now() - ask.sentAt >= OwnerSearch.probeDelay
+        guard hasWaited, lastReadAt < ask.sentAt else { return }
+        isUnresponsive.store(true, ordering: .relaxed)
+    }
+
+    /// Acknowledges body bytes, which reopens the peer's flow-control window.
+    package func bytesConsumed(_ bytesCount: Int, of ask: PeerRequest) {
+        onLoop { connection in
+            guard let stream = ask.stream else { return }
+            connection.link.bytesConsumed(bytesCount, on: stream)
+            connection.scheduleFlush()
+        }
+    }
+
+    /// Fails the queries without an entry head, because the peer is suspected.
+    func peerSuspected() {
+        onLoop { connection in
+            for stream in connection.requests.keys.sorted() {
+                guard let ask = connection.requests[stream], !ask.hasEntryHead else { continue }
+                connection.complete(ask, .failed)
+                connection.link.cancel(stream)
+            }
+            connection.flush()
+        }
+    }
+
+    /// Removes the handler of a peer's stream that has ended.
+    package func replyFinished(_ stream: UInt32) {
+        handlers[stream] = nil
+    }
+}

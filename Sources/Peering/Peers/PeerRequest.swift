@@ -1,0 +1,114 @@
+import Platform
+package import Cluster
+package import Ground
+package import NIOCore
+package import Telemetry
+
+/// A peer's entry: its head and the body bytes of the same turn of the loop, which for a small
+/// entry are all.
+package struct ReceivedEntry {
+    /// The description and head of the entry.
+    package let entry: PeerEntry
+    /// The body bytes so far.
+    package var body: [ByteBuffer] = []
+    /// The end of the body; `nil` if more is to come.
+    package var end: StreamEnd?
+
+    /// Creates an entry of which nothing but the head has arrived.
+    package init(entry: PeerEntry) { self.entry = entry }
+}
+
+/// The receiver of a query's events, on its event loop.
+package protocol PeerRequestDelegate: AnyObject {
+    /// Handles an event of `ask`.
+    func eventReceived(_ event: PeerRequest.Event, for ask: PeerRequest)
+}
+
+/// A query to a peer, which connects the loop of the fetch with that of the connection.
+package final class PeerRequest: @unchecked Sendable {
+    /// An event of a query, in this order.
+    package enum Event {
+        /// A reply without an entry.
+        case replyReceived(PeerReply)
+        /// The head of an entry, with the first part of its body.
+        case entryReceived(ReceivedEntry)
+        /// A further part of the body.
+        case dataReceived(ByteBuffer)
+        /// The complete end of the body.
+        case bodyEnded(StreamEnd)
+        /// The query or its body has failed.
+        case failed
+        /// The query was not sent, because this node has no capacity for it; nothing is known of
+        /// the peer.
+        case notSent
+    }
+
+    /// The id of the peer.
+    package let node: NodeID
+    /// The query as it is encoded.
+    package let query: PeerQuery
+    /// The connection that it is sent on.
+    package let connection: PeerConnection
+    /// The time of the query, not later than it was sent.
+    package let createdAt = SystemClock.now()
+    private let loop: any EventLoop
+    private let counters: EventLoopCounters
+    /// The receiver of events, used on the fetch's loop; `nil` once the query is cancelled.
+    private weak var delegate: (any PeerRequestDelegate)?
+    /// The stream of the reply, used on the connection's loop; `nil` before it is sent and after
+    /// its end.
+    var stream: UInt32?
+    /// True once the peer has sent the entry's head; used on the connection's loop.
+    var hasEntryHead = false
+    /// The entry received in this turn of the loop, before it is delivered; used on the
+    /// connection's loop.
+    var receivedEntry: ReceivedEntry?
+    /// The time at which it was sent; used on the connection's loop.
+    var sentAt = Instant.zero
+
+    /// Creates a query for a fetch.
+    ///
+    /// - Parameters:
+    ///   - node: the id of the peer.
+    ///   - question: the query.
+    ///   - connection: the connection with the peer.
+    ///   - fetch: the receiver of events; held weakly.
+    ///   - loop: the receiver's loop.
+    ///   - counters: the counters of that loop.
+    package init(
+        _ node: NodeID, _ question: PeerQuery, on connection: PeerConnection,
+        for fetch: any PeerRequestDelegate, on loop: any EventLoop,
+        counters: EventLoopCounters
+    ) {
+        self.node = node
+        self.query = question
+        self.connection = connection
+        self.delegate = fetch
+        self.loop = loop
+        self.counters = counters
+    }
+
+    /// Delivers an event on the receiver's loop; called on the connection's loop.
+    func deliver(_ event: Event) {
+        guard !loop.inEventLoop else { return notifyDelegate(event) }
+        loop.execute { [self] in notifyDelegate(event) }
+    }
+
+    /// Calls the receiver, unless the query was cancelled.
+    private func notifyDelegate(_ event: Event) {
+        guard let delegate else { return }
+        if case .failed = event { counters.add(.peerRequestsFailed) }
+        delegate.eventReceived(event, for: self)
+    }
+
+    /// Delivers the held entry; later parts of its body are delivered as they arrive.
+    func deliverReceivedEntry() {
+        if let response = receivedEntry.take() { deliver(.entryReceived(response)) }
+    }
+
+    /// Cancels the query; called on the receiver's loop.
+    package func cancel() {
+        delegate = nil
+        connection.cancel(self)
+    }
+}

@@ -1,0 +1,55 @@
+package import Ground
+import Tiers
+
+/// The memory tier and the disk tier of a node, with the invalidation marks that both obey.
+package struct CacheTiers: Sendable {
+    /// The memory tier, which also holds the marks.
+    package let memory: MemoryStore
+    /// The disk tier; `nil` without a disk cache.
+    package let disk: DiskStore?
+
+    /// Creates the pair; `disk` must have been created with the marks of `memory`.
+    package init(memory: MemoryStore, disk: DiskStore?) {
+        self.memory = memory
+        self.disk = disk
+    }
+
+    /// The index of marks, against which entries are checked.
+    package var marks: InvalidationIndex { memory.marks }
+
+    /// Invalidates what a purge covers, in memory, on disk and among the fetches in progress.
+    ///
+    /// - Parameters:
+    ///   - targets: what is invalidated; an empty list only advances the invalidation version.
+    ///   - isSoft: true to make responses stale instead of removing them.
+    ///   - now: the clock.
+    /// - Returns: the version of the invalidation.
+    package func invalidate(
+        _ targets: [PurgeTarget], isSoft: Bool, now: @escaping @Sendable () -> Instant
+    ) -> InvalidationVersion {
+        let version = marks.apply(targets, isSoft: isSoft, now: now())
+        if marks.needsPruning { disk?.pruneUnmatchedMarks(now: now) }
+        for case .url(let name) in targets {
+            for key in URLName.keys(of: name) { memory.applyMarksForKey(key) }
+        }
+        return version
+    }
+
+    /// Marks every entry for revalidation before its next use, because the set of invalidations is
+    /// no longer known; stale responses are not served without it either.
+    ///
+    /// - Returns: the version of the invalidation.
+    package func invalidateEverything() -> InvalidationVersion {
+        marks.apply([.everything], isSoft: true, now: nil)
+    }
+
+    /// Drops the marks that nothing needs any more on a node without a disk, whose disk tier does
+    /// it otherwise.
+    ///
+    /// - Returns: the number of marks that were folded into one for everything.
+    package func reclaimMarks() -> Int {
+        guard disk == nil else { return 0 }
+        marks.pruneMarks(leastVersionOnDisk: { .last }, fingerprintsOnDisk: { _ in [] })
+        return marks.takeFoldedCount()
+    }
+}
