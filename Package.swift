@@ -108,17 +108,25 @@ let package = Package(
         room("Store", uses: ["Ground", "Tiers", "Telemetry", "CLinux"], [nioCore, nioPosix]),
         room("Origin", uses: ["Ground", "HTTPRules", "Wire", "Telemetry"], [nioCore, nioPosix]),
         room(
+            "NodeConfiguration",
+            uses: [
+                "Ground", "HTTPRules", "Cluster", "Tiers", "Telemetry", "Wire", "Admin", "Store",
+                "Origin",
+            ],
+            [nioCore, logging, yams]),
+        room(
             "Node",
             uses: [
                 "Ground", "HTTPRules", "Cluster", "Tiers", "Serving", "Telemetry", "Wire", "Admin",
-                "Store", "Origin",
+                "Store", "Origin", "NodeConfiguration",
                 "CLinux", "CDashboard",
             ],
-            [nioCore, nioPosix, logging, lifecycle, signals, yams]),
+            [nioCore, nioPosix, logging, lifecycle, signals]),
         room("Client", uses: ["Ground", "HTTPRules", "Telemetry", "Wire", "Admin"], [nioCore]),
         room("Simulation", uses: ["Ground", "HTTPRules", "Cluster", "Tiers", "Serving"]),
 
-        program("nuthatch", uses: ["Telemetry", "Node", "Client"], [arguments]),
+        program(
+            "nuthatch", uses: ["Telemetry", "NodeConfiguration", "Node", "Client"], [arguments]),
         program(
             "nuthatch-sim", uses: ["Ground", "Cluster", "Tiers", "Serving", "Simulation"],
             [arguments]),
@@ -146,13 +154,20 @@ let package = Package(
             of: ["Origin", "Wire", "HTTPRules", "Ground", "Harness", "Certificates", "Trials"],
             [nioCore, nioPosix]),
         tests(
+            "NodeConfigurationTests",
+            of: [
+                "NodeConfiguration", "Store", "Tiers", "Cluster", "Telemetry", "HTTPRules",
+                "Ground", "Harness",
+            ],
+            [logging]),
+        tests(
             "NodeTests",
             of: [
-                "Node", "Store", "Telemetry", "HTTPRules", "Cluster", "Tiers", "Ground", "Harness",
+                "Node", "NodeConfiguration", "Store", "Telemetry", "HTTPRules", "Cluster", "Tiers", "Ground", "Harness",
             ],
             [nioCore, nioPosix, logging]),
         tests("ClientTests", of: ["Client", "Admin", "HTTPRules", "Telemetry", "Ground"]),
-        tests("CommandTests", of: ["Node", "Telemetry", "Simulation", "Ground", "Harness"]),
+        tests("CommandTests", of: ["Node", "NodeConfiguration", "Telemetry", "Simulation", "Ground", "Harness"]),
         tests(
             "OutsideTests",
             of: ["Harness", "Certificates", "Trials", "Cluster", "Tiers", "Wire", "Ground"],
@@ -186,7 +201,7 @@ if fuzzing {
         fuzzer("fuzz-request-head", uses: ["FuzzSupport", "Wire", "HTTPRules", "Ground"]),
         fuzzer("fuzz-response-head", uses: ["FuzzSupport", "Wire", "HTTPRules", "Ground"]),
         fuzzer("fuzz-forward", uses: ["FuzzSupport", "Wire", "HTTPRules", "Ground"]),
-        fuzzer("fuzz-config", uses: ["FuzzSupport", "Node", "Telemetry", "Ground"]),
+        fuzzer("fuzz-config", uses: ["FuzzSupport", "NodeConfiguration", "Telemetry", "Ground"]),
         fuzzer("fuzz-disk", uses: ["FuzzSupport", "Tiers", "Ground"]),
         fuzzer("fuzz-journal", uses: ["FuzzSupport", "Cluster", "Ground"]),
         fuzzer("fuzz-purge", uses: ["FuzzSupport", "Admin", "HTTPRules", "Cluster", "Ground"]),

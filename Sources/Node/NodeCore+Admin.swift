@@ -5,6 +5,7 @@ import Glibc
 import Ground
 import HTTPRules
 import Logging
+import NodeConfiguration
 import Origin
 import Store
 import Telemetry
@@ -61,25 +62,6 @@ extension NodeCore {
             return ring.owners(of: slot).memberIndex(at: 0)
         }
         return RingDocument(slots: RingSlot.count, shares: shares, ownershipSample: strip)
-    }
-}
-
-extension Configuration {
-    /// The current configuration, as the admin port shows it.
-    var document: ConfigurationDocument {
-        let rows = Setting.table.map { setting in
-            ConfigurationDocument.Entry(
-                setting, values.texts(setting.name),
-                source: values.source(setting.name).text(for: setting.name))
-        }
-        let sites = values.siteBlocks.map { site in
-            ConfigurationDocument.Site(
-                "\(site.pattern)", origin: "\(site.origin)",
-                options: site.shownOptions.map { ($0.option.rawValue, $0.yaml) })
-        }
-        return ConfigurationDocument(
-            rows: rows, sites: sites,
-            images: values.images.shownOptions.map { ($0.name, $0.yaml) })
     }
 }
 

@@ -3,6 +3,7 @@ import Ground
 import HTTPRules
 import Logging
 import NIOPosix
+import NodeConfiguration
 import Origin
 import Store
 import Telemetry

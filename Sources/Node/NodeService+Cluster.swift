@@ -3,6 +3,7 @@ import Ground
 import Logging
 import NIOCore
 import NIOPosix
+import NodeConfiguration
 import Origin
 import Store
 import Telemetry

@@ -4,6 +4,7 @@ import Ground
 import Logging
 import NIOCore
 import NIOPosix
+import NodeConfiguration
 import Store
 import Synchronization
 

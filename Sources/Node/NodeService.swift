@@ -4,6 +4,7 @@ import Ground
 import Logging
 import NIOCore
 import NIOPosix
+import NodeConfiguration
 import ServiceLifecycle
 import Store
 import Synchronization
@@ -94,7 +95,7 @@ final class NodeService: Service {
     func run() async throws {
         for warning in configuration.warnings { logger.warning("\(warning)") }
         let descriptors = DescriptorLimit.raise()
-        let loops = configuration.loops ?? min(System.coreCount, EventLoopContext.countMax)
+        let loops = configuration.loopCount
         let budget = DescriptorBudget(configuration, descriptors: descriptors, loops: loops)
         for warning in budget.warnings { logger.warning("\(warning)") }
         let threads = ThreadPools(

@@ -1,6 +1,7 @@
 import Glibc
 import Logging
 import NIOCore
+package import NodeConfiguration
 import ServiceLifecycle
 import Store
 import Synchronization

@@ -68,13 +68,21 @@ struct Room: Sendable, CustomTestStringConvertible {
             "Origin", .edge, uses: ["Ground", "HTTPRules", "Wire", "Telemetry"],
             packages: ["NIOCore", "NIOPosix"], toolchain: ["Synchronization", "Glibc"]),
         Room(
+            "NodeConfiguration", .edge,
+            uses: [
+                "Ground", "HTTPRules", "Cluster", "Tiers", "Telemetry", "Wire", "Admin", "Store",
+                "Origin",
+            ],
+            packages: ["NIOCore", "Logging", "Yams"],
+            toolchain: ["Glibc", "FoundationEssentials"]),
+        Room(
             "Node", .edge,
             uses: [
                 "Ground", "HTTPRules", "Cluster", "Tiers", "Serving", "Telemetry", "Wire", "Admin",
-                "Store", "Origin", "CLinux", "CDashboard",
+                "Store", "Origin", "NodeConfiguration", "CLinux", "CDashboard",
             ],
             packages: [
-                "NIOCore", "NIOPosix", "Logging", "ServiceLifecycle", "UnixSignals", "Yams",
+                "NIOCore", "NIOPosix", "Logging", "ServiceLifecycle", "UnixSignals",
             ],
             toolchain: ["Synchronization", "Glibc", "FoundationEssentials"]),
         Room(
@@ -84,7 +92,7 @@ struct Room: Sendable, CustomTestStringConvertible {
 
     private static let programs = [
         Room(
-            "nuthatch", .program, uses: ["Telemetry", "Node", "Client"],
+            "nuthatch", .program, uses: ["Telemetry", "NodeConfiguration", "Node", "Client"],
             packages: ["ArgumentParser"],
             toolchain: ["Foundation"]),
         Room(

@@ -4,6 +4,7 @@ import Ground
 import HTTPRules
 import Logging
 import NIOCore
+import NodeConfiguration
 import Origin
 import Synchronization
 import Telemetry

@@ -3,6 +3,7 @@ import Ground
 import HTTPRules
 import Logging
 import NIOCore
+import NodeConfiguration
 import Origin
 import Serving
 import Store
@@ -109,7 +110,7 @@ final class EventLoopContext: NIOScheduledCallbackHandler, @unchecked Sendable {
     private var logLines = 0
 
     /// Maximum number of loops of a node: loop numbers are bits of a 64-bit word.
-    static let countMax = 64
+    static let countMax = Configuration.loopsMax
     /// Interval between checks of deadlines; a time limit may be exceeded by this much.
     static let tick = Interval.milliseconds(250)
 

@@ -1,6 +1,7 @@
 import Admin
 import Ground
 import HTTPRules
+import NodeConfiguration
 import Origin
 import Telemetry
 import Wire

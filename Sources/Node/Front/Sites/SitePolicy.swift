@@ -1,5 +1,6 @@
 import Ground
 import HTTPRules
+import NodeConfiguration
 import Origin
 import Serving
 import Store

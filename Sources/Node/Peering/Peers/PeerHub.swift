@@ -4,6 +4,7 @@ import HTTPRules
 import Logging
 import NIOCore
 import NIOPosix
+import NodeConfiguration
 import Origin
 import Synchronization
 import Telemetry

@@ -1,9 +1,9 @@
 import Glibc
-import Ground
+package import Ground
 import NIOCore
 
 /// The clocks of this machine; all of the node's time comes from here.
-enum SystemClock {
+package enum SystemClock {
     /// Returns the time of the boot clock, suspended time included.
     @inline(__always)
     static func now() -> Instant {
@@ -20,7 +20,7 @@ enum SystemClock {
     }
 
     /// Returns the wall clock in seconds, which may be set back.
-    static func wallTime() -> WallTime {
+    package static func wallTime() -> WallTime {
         var time = timespec()
         unsafe clock_gettime(CLOCK_REALTIME, &time)
         return WallTime(seconds: Int64(time.tv_sec))
