@@ -41,7 +41,6 @@ func room(_ name: String, uses: [String], _ packages: [Target.Dependency] = []) 
     .target(
         name: name,
         dependencies: uses.map { .init(stringLiteral: $0) } + packages,
-        path: name == "Node" ? "Sources" : nil, sources: name == "Node" ? ["Node","Front","Peering","Sockets"] : nil,
         resources: resources[name] ?? [],
         swiftSettings: house + coverage)
 }
@@ -108,18 +107,40 @@ let package = Package(
         room("Admin", uses: ["Ground", "HTTPRules", "Telemetry"]),
         room("Store", uses: ["Ground", "Tiers", "Telemetry", "CLinux"], [nioCore, nioPosix]),
         room("Origin", uses: ["Ground", "HTTPRules", "Wire", "Telemetry"], [nioCore, nioPosix]),
+        room("Platform", uses: ["Ground", "CLinux"], [nioCore, nioPosix]),
+        room(
+            "NodeConfiguration",
+            uses: [
+                "Ground", "HTTPRules", "Cluster", "Tiers", "Telemetry", "Wire", "Admin", "Store",
+                "Origin",
+            ],
+            [nioCore, logging, yams]),
+        room(
+            "Peering",
+            uses: [
+                "Ground", "HTTPRules", "Cluster", "Tiers", "Serving", "Telemetry", "Wire", "Store",
+                "Origin", "Platform", "NodeConfiguration",
+            ],
+            [nioCore, nioPosix, logging]),
+        room(
+            "Front",
+            uses: [
+                "Ground", "HTTPRules", "Cluster", "Tiers", "Serving", "Telemetry", "Wire", "Admin",
+                "Store", "Origin", "Platform", "NodeConfiguration", "Peering", "CDashboard",
+            ],
+            [nioCore, nioPosix, logging]),
         room(
             "Node",
             uses: [
-                "Ground", "HTTPRules", "Cluster", "Tiers", "Serving", "Telemetry", "Wire", "Admin",
-                "Store", "Origin",
-                "CLinux", "CDashboard",
+                "Ground", "HTTPRules", "Cluster", "Tiers", "Telemetry", "Wire", "Admin", "Store",
+                "Origin", "Platform", "NodeConfiguration", "Peering", "Front",
             ],
-            [nioCore, nioPosix, logging, lifecycle, signals, yams]),
+            [nioCore, nioPosix, logging, lifecycle, signals]),
         room("Client", uses: ["Ground", "HTTPRules", "Telemetry", "Wire", "Admin"], [nioCore]),
         room("Simulation", uses: ["Ground", "HTTPRules", "Cluster", "Tiers", "Serving"]),
 
-        program("nuthatch", uses: ["Telemetry", "Node", "Client"], [arguments]),
+        program(
+            "nuthatch", uses: ["Telemetry", "NodeConfiguration", "Node", "Client"], [arguments]),
         program(
             "nuthatch-sim", uses: ["Ground", "Cluster", "Tiers", "Serving", "Simulation"],
             [arguments]),
@@ -147,13 +168,23 @@ let package = Package(
             of: ["Origin", "Wire", "HTTPRules", "Ground", "Harness", "Certificates", "Trials"],
             [nioCore, nioPosix]),
         tests(
+            "NodeConfigurationTests",
+            of: [
+                "NodeConfiguration", "Store", "Tiers", "Cluster", "Telemetry", "HTTPRules",
+                "Ground", "Harness",
+            ],
+            [logging]),
+        tests(
             "NodeTests",
             of: [
-                "Node", "Store", "Telemetry", "HTTPRules", "Cluster", "Tiers", "Ground", "Harness",
+                "Node", "Front", "Peering", "Platform", "NodeConfiguration", "Store", "Telemetry",
+                "HTTPRules", "Cluster", "Tiers", "Ground", "Harness",
             ],
             [nioCore, nioPosix, logging]),
         tests("ClientTests", of: ["Client", "Admin", "HTTPRules", "Telemetry", "Ground"]),
-        tests("CommandTests", of: ["Node", "Telemetry", "Simulation", "Ground", "Harness"]),
+        tests(
+            "CommandTests",
+            of: ["Node", "NodeConfiguration", "Telemetry", "Simulation", "Ground", "Harness"]),
         tests(
             "OutsideTests",
             of: ["Harness", "Certificates", "Trials", "Cluster", "Tiers", "Wire", "Ground"],
@@ -187,7 +218,7 @@ if fuzzing {
         fuzzer("fuzz-request-head", uses: ["FuzzSupport", "Wire", "HTTPRules", "Ground"]),
         fuzzer("fuzz-response-head", uses: ["FuzzSupport", "Wire", "HTTPRules", "Ground"]),
         fuzzer("fuzz-forward", uses: ["FuzzSupport", "Wire", "HTTPRules", "Ground"]),
-        fuzzer("fuzz-config", uses: ["FuzzSupport", "Node", "Telemetry", "Ground"]),
+        fuzzer("fuzz-config", uses: ["FuzzSupport", "NodeConfiguration", "Telemetry", "Ground"]),
         fuzzer("fuzz-disk", uses: ["FuzzSupport", "Tiers", "Ground"]),
         fuzzer("fuzz-journal", uses: ["FuzzSupport", "Cluster", "Ground"]),
         fuzzer("fuzz-purge", uses: ["FuzzSupport", "Admin", "HTTPRules", "Cluster", "Ground"]),

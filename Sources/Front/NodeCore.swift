@@ -19,8 +19,10 @@ import Wire
 package final class NodeCore: Sendable {
     /// The settings as of the last start or reload.
     private let settingsBox: Mutex<NodeSettings>
+    /// The entries in both tiers.
+    let entries: EntryStore
     /// The memory and the disk tier.
-    package let tiers: CacheTiers
+    package var tiers: CacheTiers { entries.tiers }
     /// The memory tier.
     package var store: MemoryStore { tiers.memory }
     /// The disk tier; `nil` without a disk cache.
@@ -66,10 +68,7 @@ package final class NodeCore: Sendable {
     package let pressure: MemoryPressureMonitor
     /// True if the node is configured to be a member of a cluster.
     let isInCluster: Bool
-    private let hubState = Mutex<PeerHub?>(nil)
     private let purgesState = Mutex<PurgeCoordinator?>(nil)
-    /// A lock held while an index of variants is looked up and created.
-    let indexing = Mutex<Void>(())
     private let onOperatorCommand = Mutex<(@Sendable (OperatorCommand) -> Void)?>(nil)
     private let configurationDocumentState = Mutex(
         ConfigurationDocument(rows: [], sites: [], images: []))
@@ -109,7 +108,7 @@ package final class NodeCore: Sendable {
         self.fence = fence
         self.isInCluster = isInCluster
         settingsBox = Mutex(settings)
-        self.tiers = tiers
+        entries = EntryStore(tiers, counters: counters, variantsMax: settings.variantsMax)
         slots = ConnectionSlots(settings.connectionLimits)
         self.clock = clock
         self.origins = origins
@@ -140,6 +139,7 @@ package final class NodeCore: Sendable {
         siteShares.adopt(new.node)
         disk?.setShareLimits(DiskShareLimits(new.node))
         fetches.adopt(new.node)
+        entries.variantsMax = new.node.variantsMax
         slots.adopt(new.node.connectionLimits)
         unreadAllowance.withLock { $0.bytesMax = new.node.clientUnreadBytesMax }
         if let origins = new.origins { originCoordinator.reconfigure(origins.settings) }
@@ -164,8 +164,8 @@ package final class NodeCore: Sendable {
 
     /// The node's membership in its cluster; `nil` while it is in none.
     package var hub: PeerHub? {
-        get { hubState.withLock { $0 } }
-        set { hubState.withLock { $0 = newValue } }
+        get { entries.hub }
+        set { entries.hub = newValue }
     }
 
     /// The coordinator of purges and invalidations; set before the contexts exist and before the
@@ -185,7 +185,8 @@ package final class NodeCore: Sendable {
 
     /// Registers the handler of operators' commands to the node as a whole, in place of the former
     /// one.
-    package func observeOperatorCommands(_ listener: @escaping @Sendable (OperatorCommand) -> Void) {
+    package func observeOperatorCommands(_ listener: @escaping @Sendable (OperatorCommand) -> Void)
+    {
         self.onOperatorCommand.withLock { $0 = listener }
     }
 
@@ -238,42 +239,10 @@ package final class NodeCore: Sendable {
             now: SystemClock.now)
     }
 
-    // MARK: Entries
-
-    /// Inserts a response into memory and, if this node owns it, queues it for the disk.
-    func insert(_ entry: MemoryEntry) {
-        store.insert(entry)
-        guard isStoredOnDisk(entry.name) else { return }
-        disk?.enqueueWrite(entry, now: SystemClock.now())
-    }
-
-    /// Returns true if a fetched response of this name is also stored on this node's disk.
-    ///
-    /// The owner of a URL stores all its variants, because their names have one position on the
-    /// ring.
-    func isStoredOnDisk(_ name: EntryName?) -> Bool {
-        guard let name, disk?.view != nil else { return false }
-        return hub?.owns(name) ?? true
-    }
-
-    /// Returns the hash by which a fetched response is compared with the entries that it would
-    /// evict; `nil` if it is admitted without comparison.
-    ///
-    /// A response for the disk must be in memory first. If the disk then finds it too large, it
-    /// stays in memory; otherwise it would be fetched for every request.
-    func admissionHash(of name: EntryName?, at hash: UInt64) -> UInt64? {
-        isStoredOnDisk(name) ? nil : hash
-    }
+    // MARK: Use
 
     /// Counts a use of an entry that another node owns, and returns the number of recent uses.
     func recordUse(_ hash: UInt64) -> UInt8 { sketch.withLock { $0.increment(hash) } }
-
-    /// Removes an entry from the disk and from memory.
-    func remove(_ entry: MemoryEntry) {
-        // First the tier from which it could be found again.
-        if let name = entry.name { disk?.forget(name) }
-        store.remove(entry)
-    }
 
     /// Queues the touches of an event loop, and sends full batches to the disk tier and to the
     /// entries' owners; with `flushes`, sends everything.

@@ -98,7 +98,7 @@ final class NodeService: Service {
     func run() async throws {
         for warning in configuration.warnings { logger.warning("\(warning)") }
         let descriptors = DescriptorLimit.raise()
-        let loops = configuration.loops ?? min(System.coreCount, EventLoopContext.countMax)
+        let loops = configuration.loopCount
         let budget = DescriptorBudget(configuration, descriptors: descriptors, loops: loops)
         for warning in budget.warnings { logger.warning("\(warning)") }
         let threads = ThreadPools(

@@ -9,18 +9,18 @@ import Tiers
 /// The node that peering runs in: what it shares with peers, and the service that replies to them.
 package struct PeeringHost: Sendable {
     /// The service for peers' queries; `nil` once the node has ended.
-weak let service: (any PeerService)?
+    weak let service: (any PeerService)?
     /// The coordinator of invalidations; `nil` once the node has ended.
-weak let purges: PurgeCoordinator?
+    weak let purges: PurgeCoordinator?
     /// The tiers whose entries are offered to other nodes.
-let tiers: CacheTiers
+    let tiers: CacheTiers
     /// The node's counters.
-let counters: NodeCounters
+    let counters: NodeCounters
     /// The node's log.
-let logger: Logger
+    let logger: Logger
 
     /// Creates the host from its parts; the service and the coordinator are held weakly.
-package init(
+    package init(
         service: any PeerService, purges: PurgeCoordinator, tiers: CacheTiers,
         counters: NodeCounters, logger: Logger
     ) {
@@ -96,7 +96,7 @@ package struct SharingRule: Sendable {
     ///   - named: whether a site's entries are shared, by its ``DiskShareID``.
     ///   - others: true if the entries of all other sites are shared.
     ///   - entry: decides on an entry in memory, whose key is known.
-package init(
+    package init(
         images: Bool, named: [UInt16: Bool], others: Bool,
         entry: @escaping @Sendable (MemoryEntry) -> Bool
     ) {

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Node
+import NodeConfiguration
 
 /// The program `nuthatch` with its subcommands.
 @main

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Node
+import NodeConfiguration
 
 /// The command `nuthatch serve`, which runs a node.
 struct Serve: AsyncParsableCommand {

@@ -1,6 +1,6 @@
 import ArgumentParser
 import Foundation
-import Node
+import NodeConfiguration
 import Telemetry
 
 /// The flags of all settings, for every command that uses a node's settings.

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import Node
+import NodeConfiguration
 
 /// The command `nuthatch sign`, which signs URLs.
 struct Sign: ParsableCommand {
@@ -76,7 +77,8 @@ struct Sign: ParsableCommand {
         let lines: [String]
         do {
             let expiry =
-                try expiresIn.map(URLSigning.expiry(in:)) ?? expiresAt.map(URLSigning.expiry(at:))
+                try expiresIn.map { try URLSigning.expiry(in: $0, now: SystemClock.wallTime()) }
+                ?? expiresAt.map(URLSigning.expiry(at:))
             let form = site.map(URLSigning.Form.site) ?? .image(base: base ?? "")
             lines = try urls.map { try signing.sign($0, as: form, expiry: expiry) }
         } catch let fault as URLSigning.Fault {

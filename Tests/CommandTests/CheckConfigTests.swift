@@ -1,5 +1,5 @@
 import Harness
-import Node
+import NodeConfiguration
 import Testing
 
 @Suite("nuthatch check-config")

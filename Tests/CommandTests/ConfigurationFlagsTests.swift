@@ -1,6 +1,6 @@
 import Foundation
 import Harness
-import Node
+import NodeConfiguration
 import Telemetry
 import Testing
 

@@ -2,7 +2,7 @@ import Foundation
 import Ground
 import HTTPRules
 import NIOCore
-import Node
+import Front
 import Testing
 
 @Suite("Lines of the access log")

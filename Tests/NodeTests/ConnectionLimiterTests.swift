@@ -1,5 +1,5 @@
 import Ground
-import Node
+import Front
 import Testing
 
 @Suite("Who gets in on a port")

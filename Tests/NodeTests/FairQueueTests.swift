@@ -1,4 +1,4 @@
-import Node
+import Front
 import Testing
 
 @Suite("Whose turn it is")

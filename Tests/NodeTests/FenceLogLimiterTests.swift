@@ -1,5 +1,5 @@
 import Ground
-import Node
+import Peering
 import Testing
 
 @Suite("What the log says of the fence")

@@ -3,7 +3,7 @@ import Ground
 import Logging
 import NIOCore
 import NIOPosix
-import Node
+import Front
 import Store
 import Synchronization
 import Telemetry

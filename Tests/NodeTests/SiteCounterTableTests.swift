@@ -1,4 +1,4 @@
-import Node
+import Front
 import Telemetry
 import Testing
 

@@ -1,7 +1,7 @@
 import Harness
 import NIOCore
 import NIOPosix
-import Node
+import Platform
 import Synchronization
 import Testing
 

@@ -68,15 +68,39 @@ struct Room: Sendable, CustomTestStringConvertible {
             "Origin", .edge, uses: ["Ground", "HTTPRules", "Wire", "Telemetry"],
             packages: ["NIOCore", "NIOPosix"], toolchain: ["Synchronization", "Glibc"]),
         Room(
-            "Node", .edge,
+            "Platform", .edge, uses: ["Ground", "CLinux"], packages: ["NIOCore", "NIOPosix"],
+            toolchain: ["Synchronization", "Glibc"]),
+        Room(
+            "NodeConfiguration", .edge,
+            uses: [
+                "Ground", "HTTPRules", "Cluster", "Tiers", "Telemetry", "Wire", "Admin", "Store",
+                "Origin",
+            ],
+            packages: ["NIOCore", "Logging", "Yams"],
+            toolchain: ["Glibc", "FoundationEssentials"]),
+        Room(
+            "Peering", .edge,
+            uses: [
+                "Ground", "HTTPRules", "Cluster", "Tiers", "Serving", "Telemetry", "Wire", "Store",
+                "Origin", "Platform", "NodeConfiguration",
+            ],
+            packages: ["NIOCore", "NIOPosix", "Logging"], toolchain: ["Synchronization"]),
+        Room(
+            "Front", .edge,
             uses: [
                 "Ground", "HTTPRules", "Cluster", "Tiers", "Serving", "Telemetry", "Wire", "Admin",
-                "Store", "Origin", "CLinux", "CDashboard",
+                "Store", "Origin", "Platform", "NodeConfiguration", "Peering", "CDashboard",
             ],
-            packages: [
-                "NIOCore", "NIOPosix", "Logging", "ServiceLifecycle", "UnixSignals", "Yams",
-            ],
+            packages: ["NIOCore", "NIOPosix", "Logging"],
             toolchain: ["Synchronization", "Glibc", "FoundationEssentials"]),
+        Room(
+            "Node", .edge,
+            uses: [
+                "Ground", "HTTPRules", "Cluster", "Tiers", "Telemetry", "Wire", "Admin", "Store",
+                "Origin", "Platform", "NodeConfiguration", "Peering", "Front",
+            ],
+            packages: ["NIOCore", "NIOPosix", "Logging", "ServiceLifecycle", "UnixSignals"],
+            toolchain: ["Synchronization", "Glibc"]),
         Room(
             "Client", .edge, uses: ["Ground", "HTTPRules", "Telemetry", "Wire", "Admin"],
             packages: ["NIOCore"], toolchain: ["Synchronization", "Glibc", "FoundationEssentials"]),
@@ -84,7 +108,7 @@ struct Room: Sendable, CustomTestStringConvertible {
 
     private static let programs = [
         Room(
-            "nuthatch", .program, uses: ["Telemetry", "Node", "Client"],
+            "nuthatch", .program, uses: ["Telemetry", "NodeConfiguration", "Node", "Client"],
             packages: ["ArgumentParser"],
             toolchain: ["Foundation"]),
         Room(

@@ -5,7 +5,8 @@
 enum TrapRule {
     /// The rooms through which such bytes go.
     static let rooms = [
-        "Ground", "HTTPRules", "Cluster", "Tiers", "Serving", "Wire", "Store", "Origin", "Node",
+        "Ground", "HTTPRules", "Cluster", "Tiers", "Serving", "Wire", "Store", "Origin",
+        "Platform", "NodeConfiguration", "Peering", "Front", "Node",
     ]
 
     /// Traps that stay, and why.

@@ -67,25 +67,6 @@ extension NodeCore {
     }
 }
 
-extension Configuration {
-    /// The current configuration, as the admin port shows it.
-    var document: ConfigurationDocument {
-        let rows = Setting.table.map { setting in
-            ConfigurationDocument.Entry(
-                setting, values.texts(setting.name),
-                source: values.source(setting.name).text(for: setting.name))
-        }
-        let sites = values.siteBlocks.map { site in
-            ConfigurationDocument.Site(
-                "\(site.pattern)", origin: "\(site.origin)",
-                options: site.shownOptions.map { ($0.option.rawValue, $0.yaml) })
-        }
-        return ConfigurationDocument(
-            rows: rows, sites: sites,
-            images: values.images.shownOptions.map { ($0.name, $0.yaml) })
-    }
-}
-
 extension OriginDocument {
     /// Creates a document from an origin's status.
     init(_ standing: OriginStatus) {

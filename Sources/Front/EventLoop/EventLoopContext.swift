@@ -5,6 +5,7 @@ import Ground
 import HTTPRules
 import Logging
 package import NIOCore
+import NodeConfiguration
 import Origin
 import Serving
 import Store
@@ -112,7 +113,7 @@ package final class EventLoopContext: NIOScheduledCallbackHandler, @unchecked Se
     private var logLines = 0
 
     /// Maximum number of loops of a node: loop numbers are bits of a 64-bit word.
-    package static let countMax = 64
+    static let countMax = Configuration.loopsMax
     /// Interval between checks of deadlines; a time limit may be exceeded by this much.
     static let tick = Interval.milliseconds(250)
 

@@ -173,8 +173,9 @@ package struct LoopSettings: Sendable {
     var accessLog: AccessLine.Format?
 
     /// Creates the settings of a loop from `configuration`, after `change`.
-    package init(_ configuration: Configuration, _ budget: DescriptorBudget, _ change: ConfigurationChange)
-    {
+    package init(
+        _ configuration: Configuration, _ budget: DescriptorBudget, _ change: ConfigurationChange
+    ) {
         node = NodeSettings(configuration, budget)
         accessLog = AccessLine.Format(configuration.accessLog)
         guard change.affects(.origins) || change.hasNewOriginTrust else { return }

@@ -82,7 +82,7 @@ final class DiskSource: ResponseSource {
                     return serve(copy ?? waiting, isInserted: copy != nil)
                 }
                 if let copy = context.store.copy(of: waiting) {
-                    context.node.restoreIndex(copy, for: fetch.siteRequest)
+                    context.node.entries.restoreIndex(copy, for: fetch.siteRequest)
                 }
                 followVariantIndex(index)
                 continue
@@ -110,7 +110,7 @@ final class DiskSource: ResponseSource {
     private func followVariantIndex(_ reading: DiskRecordHandle) {
         let entry = context.node.store.promote(
             reading, [], hash: fetch.hash, clock: tier.clock, share: fetch.siteRequest.share)
-        if let entry { context.node.restoreIndex(entry, for: fetch.siteRequest) }
+        if let entry { context.node.entries.restoreIndex(entry, for: fetch.siteRequest) }
         let head = reading.record.head
         if let index = VariantIndex(head.span, at: 0..<head.count) { followVariantIndex(index) }
     }

@@ -30,7 +30,7 @@ extension OriginSource {
             if problem == .encodedImage { context.counters.add(.imagesCoded) }
             let absence = plan.negativeResponse(head, examination, receipt, by: redirects)
             if let staleEntry, absence != nil || acceptance.invalidatesStored {
-                context.node.remove(staleEntry)
+                context.node.entries.remove(staleEntry)
             }
             if let absence, storeNegativeResponse(problem, absence, of: head, vary.names) {
                 return discardResponse(length)
@@ -40,13 +40,15 @@ extension OriginSource {
         var place: EntryKey?
         var index: VariantIndex?
         if acceptance.isStorable {
-            switch context.node.location(siteRequest, selectedBy: vary.names, claimsIndex: true) {
+            switch context.node.entries.location(
+                siteRequest, selectedBy: vary.names, claimsIndex: true)
+            {
             case .primary: break
             case .variant(let found, let names): (place, index) = (found, names)
             case .unstorable: acceptance.hasKey = false
             }
         }
-        if let staleEntry, acceptance.invalidatesStored { context.node.remove(staleEntry) }
+        if let staleEntry, acceptance.invalidatesStored { context.node.entries.remove(staleEntry) }
         if shouldFetchPart(acceptance, head, length) { return switchToPart(length) }
         let response = AcceptedResponse(
             head: redirected, cacheability: examination, storageDecision: acceptance,
@@ -70,7 +72,7 @@ extension OriginSource {
         // If variants exist, the absence of one says nothing of the others.
         var names = names
         names.formUnion(siteRequest.expected(in: context.store))
-        switch context.node.location(siteRequest, selectedBy: names, claimsIndex: true) {
+        switch context.node.entries.location(siteRequest, selectedBy: names, claimsIndex: true) {
         case .primary: break
         case .variant(let place, let index): variant = (place, index)
         case .unstorable: return false
@@ -121,13 +123,13 @@ extension OriginSource {
         if isKept, let index = response.variantIndex, let place = response.entryKey {
             // Before the body: concurrent requests for another variant must add theirs to the same
             // index.
-            context.node.insert(
+            context.node.entries.insert(
                 index, response.nominated, at: place, of: siteRequest.primaryKey,
                 version: fetch.invalidationVersion,
                 now: response.timing.receivedAt)
         }
         if response.storageDecision.isHitForMiss, plan.imageRules == nil {
-            context.node.recordHitForMiss(siteRequest, now: SystemClock.now())
+            context.node.entries.recordHitForMiss(siteRequest, now: SystemClock.now())
         }
         // A response served from memory needs no window; a miss that cannot get one is refused.
         guard isKept || fetch.openWindow() else {
@@ -169,8 +171,8 @@ extension OriginSource {
     func insertEntry(
         _ entry: MemoryEntry, _ index: VariantIndex?, _ names: FieldNames, _ place: EntryKey?
     ) {
-        context.node.insert(entry)
-        if siteRequest.policy.settings.usesPeers { context.node.offer(entry) }
+        context.node.entries.insert(entry)
+        if siteRequest.policy.settings.usesPeers { context.node.entries.offer(entry) }
         insertIndex(index, names, place)
     }
 
@@ -179,7 +181,7 @@ extension OriginSource {
         _ index: VariantIndex?, _ names: FieldNames, _ place: EntryKey?, isNegative: Bool = false
     ) {
         guard let index, let place else { return }
-        context.node.insert(
+        context.node.entries.insert(
             index, names, at: place, of: siteRequest.primaryKey, version: fetch.invalidationVersion,
             now: SystemClock.now(),
             inMemoryAlone: isNegative)
@@ -211,7 +213,7 @@ extension OriginSource {
         let body = length.map(BodyLayout.capacity) ?? FetchedResponse.reservedBytes(growingTo: 0)
         return fetch.reserve(
             overhead + body,
-            weighedBy: context.node.admissionHash(
+            weighedBy: context.node.entries.admissionHash(
                 of: name(at: place), at: place?.hash ?? fetch.hash))
     }
 }

@@ -21,7 +21,7 @@ extension OriginSource {
             received: receipt.receivedWallTime)
         guard let number = confirmed.first, hasSameRedirects(validationCandidates[number]) else {
             // Later requests are then unconditional.
-            for entry in validationCandidates { context.node.remove(entry) }
+            for entry in validationCandidates { context.node.entries.remove(entry) }
             fetch.validatorMismatched()
             return driver.closeToReaders()
         }
@@ -83,7 +83,7 @@ extension OriginSource {
         if !siteRequest.isHead,
             self.staleEntry == nil || vary.names != siteRequest.nominated(of: stale)
         {
-            switch context.node.location(siteRequest, selectedBy: vary.names) {
+            switch context.node.entries.location(siteRequest, selectedBy: vary.names) {
             case .primary: break
             case .variant(let found, let names): (place, index) = (found, names)
             case .unstorable: isPlaceable = false
@@ -100,10 +100,10 @@ extension OriginSource {
             // The key of the request is taken over by the new entry or its variant index. It may be
             // another variant now.
             let isMoved = place.key != stale.key && stale.key != siteRequest.key
-            if self.staleEntry != nil, isMoved { context.node.remove(stale) }
+            if self.staleEntry != nil, isMoved { context.node.entries.remove(stale) }
             insertEntry(entry, index, vary.names, place)
         } else if examination.notStoredReason?.isRequestSpecific != true {
-            context.node.remove(stale)
+            context.node.entries.remove(stale)
         }
         return UpdateResult(
             entry: entry, cacheability: examination, nominated: vary.names,
@@ -127,7 +127,7 @@ extension OriginSource {
         case .update: _ = update(stored, with: head, receipt, freshnessOnly: true)
         case .invalidate where siteRequest.policy.settings.usesPeers && context.node.isInCluster:
             context.purges.invalidate(siteRequest.key)
-        case .invalidate: context.node.remove(stored)
+        case .invalidate: context.node.entries.remove(stored)
         case .noEffect: break
         }
     }

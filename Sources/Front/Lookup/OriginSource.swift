@@ -81,7 +81,7 @@ final class OriginSource: ResponseSource, OriginFetchDelegate {
         } else if siteRequest.mode == .whole, !siteRequest.isImage {
             // Not for images: some origins that derive images of several types from one ignore
             // Accept in conditional requests.
-            validationCandidates = context.node.variants(of: siteRequest)
+            validationCandidates = context.node.entries.variants(of: siteRequest)
         }
         switch siteRequest.originRequest(
             validating: validationCandidates, for: fetch, through: context.node)

@@ -40,7 +40,8 @@ extension PeerSource {
         let body = length.map(BodyLayout.capacity) ?? FetchedResponse.reservedBytes(growingTo: 0)
         return fetch.reserve(
             overhead + body,
-            weighedBy: context.node.admissionHash(of: name, at: variant?.place.hash ?? fetch.hash))
+            weighedBy: context.node.entries.admissionHash(
+                of: name, at: variant?.place.hash ?? fetch.hash))
     }
 
     /// True if the response is worth storing in memory: this node owns it, it is popular or shared
@@ -93,9 +94,9 @@ extension PeerSource {
 
     /// Inserts an entry, and its variant index if it is a variant.
     func insertEntry(_ entry: MemoryEntry) {
-        context.node.insert(entry)
+        context.node.entries.insert(entry)
         guard let variant else { return }
-        context.node.insert(
+        context.node.entries.insert(
             variant.index, siteRequest.nominated(of: entry), at: variant.place,
             of: siteRequest.primaryKey,
             version: fetch.invalidationVersion, now: SystemClock.now())

@@ -285,7 +285,7 @@ final class PeerSource: ResponseSource, PeerRequestDelegate {
         }
         context.counters.add(.peerResponsesUsed)
         if limits.contains(.isHitForMiss), !siteRequest.isImage {
-            context.node.recordHitForMiss(siteRequest, now: SystemClock.now())
+            context.node.entries.recordHitForMiss(siteRequest, now: SystemClock.now())
         }
         if taken.isWhole, isKept, limits.isEmpty, completeWithEntry(taken, nominated) { return }
         fetch.responseHeadReceived(
@@ -306,7 +306,7 @@ final class PeerSource: ResponseSource, PeerRequestDelegate {
     private func removeSuperseded(by status: UInt16, isStored: Bool) {
         guard let stale = fetch.staleEntry, !StatusRules.isTransient(status) else { return }
         let before = driver.storedState(stale, now: SystemClock.now())
-        if isStored || before != .fresh { context.node.remove(stale) }
+        if isStored || before != .fresh { context.node.entries.remove(stale) }
     }
 
     /// Returns true if the response cannot be stored and the request that caused the fetch wants a
@@ -344,7 +344,8 @@ final class PeerSource: ResponseSource, PeerRequestDelegate {
     /// Resolves the key for the response and sets ``variant``; returns false if it cannot be
     /// stored.
     private func resolveEntryKey(_ nominated: FieldNames) -> Bool {
-        switch context.node.location(siteRequest, selectedBy: nominated, claimsIndex: true) {
+        switch context.node.entries.location(siteRequest, selectedBy: nominated, claimsIndex: true)
+        {
         case .primary: return true
         case .variant(let place, let index):
             variant = (place, index)
@@ -372,7 +373,7 @@ final class PeerSource: ResponseSource, PeerRequestDelegate {
             taken.head)
         context.counters.add(.peerResponsesUsed)
         let isKept = !taken.entry.terms.restrictions.contains(.isNoStore) && entry != nil
-        if !isKept || place.key != stale.key { context.node.remove(stale) }
+        if !isKept || place.key != stale.key { context.node.entries.remove(stale) }
         if let entry, isKept { insertEntry(entry) }
         fetch.storedResponseUsed(
             entry ?? stale, isShared: !taken.entry.terms.restrictions.contains(.isPrivate),
@@ -391,7 +392,7 @@ final class PeerSource: ResponseSource, PeerRequestDelegate {
             }
             let before = driver.storedState(stale, now: SystemClock.now())
             if fetch.siteRequest.policy.isInvalidated(before, byRefusal: status) {
-                context.node.remove(stale)
+                context.node.entries.remove(stale)
             }
         }
         // The peer does not report which request fields it depended on.

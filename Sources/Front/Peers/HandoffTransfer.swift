@@ -158,7 +158,8 @@ final class HandoffTransfer: PeerRequestDelegate, @unchecked Sendable {
         guard name.digest == offer.digest else { return complete(.rejected) }
         // The disk may hold an index under this key that memory does not have.
         guard !isStoredIndex,
-            let place = context.node.location(ofKey: entry.key, share: context.share(of: plan))
+            let place = context.node.entries.location(
+                ofKey: entry.key, share: context.share(of: plan))
         else { return complete(.failed) }
         guard !isStored(asNewAs: facts, place.entryKey, isMoved: place.entryKey.key != entry.key)
         else {
@@ -171,7 +172,8 @@ final class HandoffTransfer: PeerRequestDelegate, @unchecked Sendable {
                 keyBytes: place.entryKey.key.count, headBytes: head.bytes.count,
                 tagBytes: MemoryEntry.bytes(of: entry.tags), bodyBytes: size)
         let ownName = place.variant == nil ? name : EntryName(ofKey: place.entryKey.key)
-        reservation.admissionHash = context.node.admissionHash(of: ownName, at: place.entryKey.hash)
+        reservation.admissionHash = context.node.entries.admissionHash(
+            of: ownName, at: place.entryKey.hash)
         guard reservation.grow(by: bytes) else { return complete(.failed) }
         incoming = IncomingEntry(
             entry: entry, facts: facts, name: ownName, location: place,
@@ -220,9 +222,9 @@ final class HandoffTransfer: PeerRequestDelegate, @unchecked Sendable {
             account: store.account, share: place.primaryKey.share)
         guard let done = completion.take() else { return }
         complete(.failed)
-        let node = context.node
-        node.storeOffered(memoryEntry, offer) { isKept in
-            if isKept { node.storeVariantIndex(of: place, version: memoryEntry.version) }
+        let entries = context.node.entries
+        entries.storeOffered(memoryEntry, offer) { isKept in
+            if isKept { entries.storeVariantIndex(of: place, version: memoryEntry.version) }
             done(isKept ? .stored : .failed)
         }
     }

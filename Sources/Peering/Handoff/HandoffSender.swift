@@ -116,7 +116,9 @@ package final class HandoffSender: @unchecked Sendable {
 
     /// Offers an entry that was just fetched to its other owners.
     func entryFetched(_ offer: PeerOffer, for owners: [NodeID]) {
-        for owner in owners where !outbound.add(offer, to: owner) { host.counters.add(.offersDropped) }
+        for owner in owners where !outbound.add(offer, to: owner) {
+            host.counters.add(.offersDropped)
+        }
         advance()
     }
 

@@ -69,7 +69,9 @@ package final class FenceStatus: Sendable {
 
     /// Returns the decision of `Serving.decideHit` on the metadata that is effective at `now`.
     @inline(__always)
-    package func evaluate(_ facts: EntryMetadata, for request: RequestTraits, now: Instant) -> HitDecision {
+    package func evaluate(_ facts: EntryMetadata, for request: RequestTraits, now: Instant)
+        -> HitDecision
+    {
         guard isOpen(at: now) else {
             return Serving.decideHit(self.effectiveFacts(facts, now: now), for: request, now: now)
         }

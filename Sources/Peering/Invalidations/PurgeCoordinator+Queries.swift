@@ -46,7 +46,9 @@ extension PurgeCoordinator {
     }
 
     /// The number of this node's records that not all members have confirmed.
-    package var receiptsPending: Int { state.withLock { Int(clamping: $0.exchange.pendingReceiptCount) } }
+    package var receiptsPending: Int {
+        state.withLock { Int(clamping: $0.exchange.pendingReceiptCount) }
+    }
 
     /// Returns, by member, the number of invalidations that are synced here and not confirmed by
     /// it.

@@ -7,6 +7,19 @@ extension String {
         "\"" + prefix(limit).escaped(quotes: true) + (count > limit ? "…\"" : "\"")
     }
 
+    /// The text as a JSON string (RFC 8259 §7), which readers of logfmt and YAML accept too.
+    package var jsonQuoted: String {
+        var quoted = "\""
+        for scalar in unicodeScalars {
+            switch scalar {
+            case "\"", "\\": quoted += "\\\(scalar)"
+            case _ where scalar.isInvisible: quoted += scalar.jsonEscape
+            default: quoted.unicodeScalars.append(scalar)
+            }
+        }
+        return quoted + "\""
+    }
+
     /// The text with the user information of a URL or an authority replaced by `…`.
     package var withoutUserinfo: String {
         guard let end = lastIndex(of: "@") else { return self }
@@ -44,5 +57,19 @@ extension Unicode.Scalar {
         case .control, .format, .lineSeparator, .paragraphSeparator, .surrogate: return true
         default: return false
         }
+    }
+
+    /// The escape of the character in a JSON string.
+    package var jsonEscape: String {
+        switch self {
+        case "\n": return "\\n"
+        case "\r": return "\\r"
+        case "\t": return "\\t"
+        default: break
+        }
+        return String(self).utf16.map { unit in
+            let digits = String(unit, radix: 16)
+            return "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
+        }.joined()
     }
 }

@@ -1,6 +1,6 @@
 import FuzzSupport
 import Ground
-import Node
+import NodeConfiguration
 import Telemetry
 
 /// A file of settings with arbitrary bytes.

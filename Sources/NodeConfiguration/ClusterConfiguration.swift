@@ -57,7 +57,7 @@ package struct ClusterConfiguration: Sendable {
 
 extension ClusterConfiguration {
     /// The settings for finding the cluster at the start.
-    var joinSettings: ClusterDiscovery.Settings {
+    package var joinSettings: ClusterDiscovery.Settings {
         var search = ClusterDiscovery.Settings(hasSeeds: !seeds.isEmpty, expects: expectedMembers)
         search.timeMax = joinTimeout
         return search

@@ -1,6 +1,6 @@
 import Ground
 import HTTPRules
-import Node
+import NodeConfiguration
 import Telemetry
 import Testing
 

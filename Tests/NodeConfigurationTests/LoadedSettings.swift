@@ -1,5 +1,5 @@
 import Harness
-import Node
+import NodeConfiguration
 
 /// What these sources give, the file with its name `n.yaml`.
 func resolve(

@@ -1,4 +1,4 @@
-import Node
+import NodeConfiguration
 import Testing
 
 @Suite("Who can read a file that holds a secret")

@@ -31,7 +31,7 @@ struct OfferedLocation {
 }
 
 /// Storage of responses and variant indexes.
-extension NodeCore {
+extension EntryStore {
     /// The location of a response to a request.
     enum StorageLocation {
         /// Under the request's key.
@@ -83,7 +83,8 @@ extension NodeCore {
         let current = store.find(base.key, hash: base.hash)
         guard current.flatMap({ VariantIndex(of: $0) }) == nil,
             let entry = makeIndexEntry(
-                of: index, of: base, places: [], version: marks.version, now: SystemClock.now())
+                of: index, of: base, places: [], version: tiers.marks.version,
+                now: SystemClock.now())
         else { return }
         store.insert(entry)
     }
@@ -187,7 +188,7 @@ extension NodeCore {
     /// Returns the indexes in `places`, the newest first, of the variants that exceed the quota.
     private func surplusVariants(of places: [[UInt8]]) -> [Int] {
         let quota = VariantQuota(
-            countMax: settings.variantsMax, bytesMax: store.account.limitBytes / 16)
+            countMax: variantsMax, bytesMax: store.account.limitBytes / 16)
         let newest = places.first.flatMap { store.peek($0)?.entry.indexedBytes }
         let isDue = quota.needsCheck(
             count: places.count, keyBytes: places.reduce(0) { $0 + $1.count },
@@ -248,7 +249,8 @@ extension NodeCore {
             size: 0, generatedAt: now, freshUntil: now + Self.hitForMissTime, flags: .isHitForMiss,
             lastModified: nil, date: SystemClock.wallTime(), entityTag: .empty)
         let entry = makeMarkerEntry(
-            [], facts, of: query.primaryKey, tags: [], version: marks.version, isOnDisk: false)
+            [], facts, of: query.primaryKey, tags: [], version: tiers.marks.version, isOnDisk: false
+        )
         guard let entry else { return }
         store.insert(entry)
     }

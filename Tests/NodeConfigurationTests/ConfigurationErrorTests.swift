@@ -1,4 +1,4 @@
-import Node
+import NodeConfiguration
 import Telemetry
 import Testing
 

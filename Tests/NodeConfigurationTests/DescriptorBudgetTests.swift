@@ -1,5 +1,5 @@
 import Harness
-import Node
+import NodeConfiguration
 import Testing
 
 @Suite("What the descriptors of a process are for")

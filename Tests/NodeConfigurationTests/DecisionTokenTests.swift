@@ -1,4 +1,4 @@
-import Node
+import NodeConfiguration
 import Testing
 
 @Suite("The token for decisions, read from its file")

@@ -1,5 +1,5 @@
 import Cluster
-import Node
+import NodeConfiguration
 import Telemetry
 import Testing
 

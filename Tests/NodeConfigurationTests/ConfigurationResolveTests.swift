@@ -1,6 +1,6 @@
 import Ground
 import Logging
-import Node
+import NodeConfiguration
 import Store
 import Telemetry
 import Testing

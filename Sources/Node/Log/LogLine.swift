@@ -1,6 +1,7 @@
 import Ground
 import HTTPRules
 package import Logging
+package import NodeConfiguration
 import Telemetry
 
 /// An event of the node's log as one line of text.
@@ -54,7 +55,7 @@ package struct LogLine {
 
     /// Returns the text with invisible characters escaped.
     private static func visible(_ text: String) -> String {
-        text.unicodeScalars.map { $0.isInvisible ? escaped($0) : String($0) }.joined()
+        text.unicodeScalars.map { $0.isInvisible ? $0.jsonEscape : String($0) }.joined()
     }
 
     /// Returns a metadata value as text.
@@ -75,18 +76,18 @@ package struct LogLine {
             !scalar.isInvisible && !scalar.properties.isWhitespace
                 && scalar != "\"" && scalar != "=" && scalar != "\\"
         }
-        return isWord && !text.isEmpty ? text : quoted(text)
+        return isWord && !text.isEmpty ? text : text.jsonQuoted
     }
 
     // MARK: JSON
 
     /// The line as a JSON object; metadata keys that are taken get an underscore.
     private var json: String {
-        var line = "{\"time\":\(Self.quoted(time)),\"level\":\"\(level)\""
-        line += ",\"message\":\(Self.quoted(message))"
+        var line = "{\"time\":\(time.jsonQuoted),\"level\":\"\(level)\""
+        line += ",\"message\":\(message.jsonQuoted)"
         for (key, value) in fields {
             let isTaken = key == "time" || key == "level" || key == "message"
-            line += ",\(Self.quoted(isTaken ? key + "_" : key)):\(Self.json(value))"
+            line += ",\((isTaken ? key + "_" : key).jsonQuoted):\(Self.json(value))"
         }
         return line + "}\n"
     }
@@ -94,78 +95,17 @@ package struct LogLine {
     /// Returns a metadata value as JSON.
     private static func json(_ value: Logger.MetadataValue) -> String {
         switch value {
-        case .string(let text): return quoted(text)
+        case .string(let text): return text.jsonQuoted
         case .stringConvertible(let value):
-            return value is any FixedWidthInteger || value is Bool ? "\(value)" : quoted("\(value)")
+            return value is any FixedWidthInteger || value is Bool
+                ? "\(value)" : "\(value)".jsonQuoted
         case .array(let values):
             return "[" + values.map(json).joined(separator: ",") + "]"
         case .dictionary(let values):
             let members = values.sorted { $0.key < $1.key }
             return "{"
-                + members.map { "\(quoted($0.key)):\(json($0.value))" }
+                + members.map { "\($0.key.jsonQuoted):\(json($0.value))" }
                 .joined(separator: ",") + "}"
         }
-    }
-
-    // MARK: Both
-
-    /// Returns the text as a JSON string (RFC 8259 §7), which logfmt readers accept too.
-    static func quoted(_ text: String) -> String {
-        var quoted = "\""
-        for scalar in text.unicodeScalars {
-            switch scalar {
-            case "\"", "\\": quoted += "\\\(scalar)"
-            case _ where scalar.isInvisible: quoted += escaped(scalar)
-            default: quoted.unicodeScalars.append(scalar)
-            }
-        }
-        return quoted + "\""
-    }
-
-    /// Returns the JSON escape of a character.
-    private static func escaped(_ scalar: Unicode.Scalar) -> String {
-        switch scalar {
-        case "\n": return "\\n"
-        case "\r": return "\\r"
-        case "\t": return "\\t"
-        default: break
-        }
-        return String(scalar).utf16.map { unit in
-            let digits = String(unit, radix: 16)
-            return "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
-        }.joined()
-    }
-}
-
-/// A wall time in the formats of log lines, made from the parts of an IMF-fixdate (RFC 9110
-/// §5.6.7).
-struct CivilTime {
-    private let day: String
-    private let month: String
-    private let year: String
-    private let clock: String
-    private let milliseconds: Int64
-
-    /// Creates the time from milliseconds since 1970.
-    init(milliseconds time: Int64) {
-        var bytes: [UInt8] = []
-        let (seconds, rest) = time.quotientAndRemainder(dividingBy: 1_000)
-        HTTPDate.append(WallTime(seconds: seconds), to: &bytes)
-        let part = { (range: Range<Int>) in String(decoding: bytes[range], as: UTF8.self) }
-        day = part(5..<7)
-        month = part(8..<11)
-        year = part(12..<16)
-        clock = part(17..<25)
-        milliseconds = rest
-    }
-
-    /// The time as in `21/Nov/2026:01:02:03 +0000`.
-    var logText: String { "\(day)/\(month)/\(year):\(clock) +0000" }
-
-    /// The time as in `2026-11-21T01:02:03.004Z`.
-    var isoText: String {
-        let number = (HTTPDate.monthNames.firstIndex(of: month) ?? 0) + 1
-        let zeros = milliseconds < 10 ? "00" : milliseconds < 100 ? "0" : ""
-        return "\(year)-\(number < 10 ? "0" : "")\(number)-\(day)T\(clock).\(zeros)\(milliseconds)Z"
     }
 }

@@ -1,7 +1,7 @@
 import Foundation
 import HTTPRules
 import Harness
-import Node
+import NodeConfiguration
 import Testing
 
 @Suite("Values that a site sends its origin are shown nowhere")

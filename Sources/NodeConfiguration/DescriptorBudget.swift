@@ -112,9 +112,9 @@ extension Configuration {
 }
 
 /// The process's limit on open descriptors.
-enum DescriptorLimit {
+package enum DescriptorLimit {
     /// Raises the soft limit to the hard one and returns the limit in effect.
-    static func raise() -> Int {
+    package static func raise() -> Int {
         var limit = rlimit()
         guard unsafe getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else {
             return 1024

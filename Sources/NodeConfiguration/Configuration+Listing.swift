@@ -1,3 +1,4 @@
+package import Admin
 import NIOCore
 import Telemetry
 import Wire
@@ -46,12 +47,17 @@ extension Configuration {
         return lines
     }
 
+    /// The largest number of event loops.
+    package static let loopsMax = 64
+
+    /// The number of event loops: the configured one, or one per core.
+    package var loopCount: Int { loops ?? min(System.coreCount, Self.loopsMax) }
+
     /// The warnings about a descriptor limit that is too low, one line each; raises the process's
     /// soft limit.
     package var descriptorWarnings: [String] {
         DescriptorBudget(
-            self, descriptors: DescriptorLimit.raise(),
-            loops: loops ?? min(System.coreCount, EventLoopContext.countMax)
+            self, descriptors: DescriptorLimit.raise(), loops: loopCount
         ).warnings
     }
 
@@ -81,7 +87,7 @@ extension Configuration {
     /// Returns the text in quotes, with the two characters escaped that `YAMLPrecheck` rejects even
     /// between quotes.
     private static func quoted(_ text: String) -> String {
-        LogLine.quoted(text).replacing("&", with: "\\u0026").replacing("?", with: "\\u003F")
+        text.jsonQuoted.replacing("&", with: "\\u0026").replacing("?", with: "\\u003F")
     }
 }
 
@@ -93,5 +99,24 @@ extension Configuration {
     /// `nuthatch 0.1.0 (OpenSSL 3.0.19 27 Jan 2026, nghttp2 1.52.0)`.
     package static var versionText: String {
         "nuthatch \(version) (\(LibraryVersions.openSSL), \(LibraryVersions.ngHTTP2))"
+    }
+}
+
+extension Configuration {
+    /// The current configuration, as the admin port shows it.
+    package var document: ConfigurationDocument {
+        let rows = Setting.table.map { setting in
+            ConfigurationDocument.Entry(
+                setting, values.texts(setting.name),
+                source: values.source(setting.name).text(for: setting.name))
+        }
+        let sites = values.siteBlocks.map { site in
+            ConfigurationDocument.Site(
+                "\(site.pattern)", origin: "\(site.origin)",
+                options: site.shownOptions.map { ($0.option.rawValue, $0.yaml) })
+        }
+        return ConfigurationDocument(
+            rows: rows, sites: sites,
+            images: values.images.shownOptions.map { ($0.name, $0.yaml) })
     }
 }

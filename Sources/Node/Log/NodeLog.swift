@@ -1,6 +1,9 @@
+import HTTPRules
+import Platform
 import Glibc
 import Logging
 import NIOCore
+import NodeConfiguration
 import Synchronization
 
 /// Log handler that writes one line per event to standard error and never blocks the calling

@@ -1,4 +1,4 @@
-import Node
+import NodeConfiguration
 import Testing
 
 @Suite("Files that are made to hurt")

@@ -1,6 +1,6 @@
 import Harness
 import HTTPRules
-import Node
+import NodeConfiguration
 import Testing
 
 @Suite("The keys of signed URLs")

@@ -1,6 +1,7 @@
 import Foundation
 import Logging
 import Node
+import NodeConfiguration
 import Testing
 
 @Suite("Lines of the node's log")

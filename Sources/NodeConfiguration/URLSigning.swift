@@ -52,9 +52,9 @@ package struct URLSigning: Sendable {
         return time
     }
 
-    /// Parses a duration and returns the time that is so far from now, rounded up to whole seconds.
-    package static func expiry(in text: String) throws(Fault) -> WallTime {
-        let now = SystemClock.wallTime()
+    /// Parses a duration and returns the time that is so far from `now`, rounded up to whole
+    /// seconds.
+    package static func expiry(in text: String, now: WallTime) throws(Fault) -> WallTime {
         guard let interval = DurationText.parse(text), interval > .zero,
             interval.seconds < SignedTarget.expiryMax.seconds - now.seconds
         else {

@@ -1,5 +1,5 @@
 import Ground
-import Node
+import NodeConfiguration
 import Telemetry
 import Testing
 

@@ -9,7 +9,19 @@ package struct ImageSettings: Hashable, Sendable {
     /// The given options as they are listed, in the order of ``SiteOption``.
     var shownOptions: [SiteBlock.Line] = []
     /// True if the operator has given how long stale images are served while an origin fails.
-    var hasExplicitGrace = false
+    package var hasExplicitGrace = false
+
+    /// Creates the defaults.
+    package init() {}
+
+    /// Creates settings from their parts.
+    fileprivate init(
+        settings: SiteSettings, shownOptions: [SiteBlock.Line], hasExplicitGrace: Bool
+    ) {
+        self.settings = settings
+        self.shownOptions = shownOptions
+        self.hasExplicitGrace = hasExplicitGrace
+    }
 }
 
 /// The block of a configuration file for images that are requested by URL; its keys are those of a
@@ -154,16 +166,4 @@ package struct ImageBlock: Hashable, Sendable {
             try origins[index].settings.settings.readFieldFiles(of: origins[index].subject)
         }
     }
-}
-
-/// The rules that a response must meet to be served as an image.
-struct ImageRules: Sendable {
-    /// The media types of images, and those served in addition.
-    var types = ImageMediaTypes()
-    /// The largest number of pixels; `nil` for no limit.
-    var pixelsMax: UInt64?
-    /// True if raster images with a Content-Encoding are served, without inspection.
-    var acceptsContentCoding = false
-    /// The freshness lifetime if the origin names none (RFC 9111 §4.2.2 leaves it to the cache).
-    var defaultTTL = Interval.seconds(3600)
 }

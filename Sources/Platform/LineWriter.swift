@@ -1,11 +1,11 @@
 import Glibc
-import NIOCore
+package import NIOCore
 import NIOPosix
 import Synchronization
 
 /// Writer of lines to a descriptor on its own thread, so that a slow reader delays nothing; lines
 /// that exceed the queue are dropped.
-final class LineWriter: Sendable {
+package final class LineWriter: Sendable {
     private let descriptor: CInt
     private let thread = NIOThreadPool(numberOfThreads: 1)
     private let queued = Atomic<Int>(0)
@@ -16,14 +16,14 @@ final class LineWriter: Sendable {
     private static let flushTimeout = TimeAmount.seconds(2)
 
     /// Creates a writer to `descriptor`, which stays open.
-    init(to descriptor: CInt) {
+    package init(to descriptor: CInt) {
         self.descriptor = descriptor
         thread.start()
     }
 
     /// Queues `buffer`; calls `dropped`, possibly later and on another thread, if it is not
     /// written.
-    func write(_ buffer: ByteBuffer, dropped: @escaping @Sendable () -> Void) {
+    package func write(_ buffer: ByteBuffer, dropped: @escaping @Sendable () -> Void) {
         guard queued.add(1, ordering: .relaxed).newValue <= Self.queuedMax else {
             queued.subtract(1, ordering: .relaxed)
             return dropped()
@@ -37,7 +37,7 @@ final class LineWriter: Sendable {
     /// Returns when all queued buffers are written, or after two seconds.
     ///
     /// ``write(_:dropped:)`` must not be called afterwards. The timer runs on `loop`.
-    func finish(on loop: any EventLoop) async {
+    package func finish(on loop: any EventLoop) async {
         let promise = loop.makePromise(of: Void.self)
         let limit = loop.scheduleTask(in: Self.flushTimeout) { promise.succeed() }
         thread.submit { _ in promise.succeed() }
