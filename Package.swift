@@ -140,7 +140,8 @@ let package = Package(
         room("Simulation", uses: ["Ground", "HTTPRules", "Cluster", "Tiers", "Serving"]),
 
         program(
-            "nuthatch", uses: ["Telemetry", "NodeConfiguration", "Node", "Client"], [arguments]),
+            "nuthatch", uses: ["Telemetry", "Platform", "NodeConfiguration", "Node", "Client"],
+            [arguments]),
         program(
             "nuthatch-sim", uses: ["Ground", "Cluster", "Tiers", "Serving", "Simulation"],
             [arguments]),

@@ -1,6 +1,6 @@
 import ArgumentParser
 import Foundation
-import Node
+import Platform
 import NodeConfiguration
 
 /// The command `nuthatch sign`, which signs URLs.

@@ -108,7 +108,8 @@ struct Room: Sendable, CustomTestStringConvertible {
 
     private static let programs = [
         Room(
-            "nuthatch", .program, uses: ["Telemetry", "NodeConfiguration", "Node", "Client"],
+            "nuthatch", .program,
+            uses: ["Telemetry", "Platform", "NodeConfiguration", "Node", "Client"],
             packages: ["ArgumentParser"],
             toolchain: ["Foundation"]),
         Room(
