@@ -163,11 +163,14 @@ let package = Package(
         tests(
             "NodeTests",
             of: [
-                "Node", "NodeConfiguration", "Store", "Telemetry", "HTTPRules", "Cluster", "Tiers", "Ground", "Harness",
+                "Node", "NodeConfiguration", "Store", "Telemetry", "HTTPRules", "Cluster", "Tiers",
+                "Ground", "Harness",
             ],
             [nioCore, nioPosix, logging]),
         tests("ClientTests", of: ["Client", "Admin", "HTTPRules", "Telemetry", "Ground"]),
-        tests("CommandTests", of: ["Node", "NodeConfiguration", "Telemetry", "Simulation", "Ground", "Harness"]),
+        tests(
+            "CommandTests",
+            of: ["Node", "NodeConfiguration", "Telemetry", "Simulation", "Ground", "Harness"]),
         tests(
             "OutsideTests",
             of: ["Harness", "Certificates", "Trials", "Cluster", "Tiers", "Wire", "Ground"],

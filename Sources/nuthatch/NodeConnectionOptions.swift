@@ -1,6 +1,6 @@
 import ArgumentParser
 import Client
-import Node
+import NodeConfiguration
 
 /// The options of every command that sends requests to a running node.
 struct NodeConnectionOptions: ParsableArguments {

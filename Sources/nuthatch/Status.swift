@@ -1,6 +1,6 @@
 import ArgumentParser
 import Client
-import Node
+import NodeConfiguration
 
 /// The command `nuthatch status`.
 struct Status: ParsableCommand {

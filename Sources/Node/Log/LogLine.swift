@@ -97,7 +97,8 @@ package struct LogLine {
         switch value {
         case .string(let text): return text.jsonQuoted
         case .stringConvertible(let value):
-            return value is any FixedWidthInteger || value is Bool ? "\(value)" : "\(value)".jsonQuoted
+            return value is any FixedWidthInteger || value is Bool
+                ? "\(value)" : "\(value)".jsonQuoted
         case .array(let values):
             return "[" + values.map(json).joined(separator: ",") + "]"
         case .dictionary(let values):
