@@ -2,6 +2,7 @@ import Peering
 import Platform
 package import NodeConfiguration
 import Admin
+import Cluster
 import Ground
 import HTTPRules
 package import Logging
@@ -34,8 +35,7 @@ extension NodeCore {
         diskSettings?.markRecovery = { journalReader.read($0, $1, $2) }
         let memory = MemoryStore(
             .init(
-                limitBytes: configuration.memoryBytesMax,
-                entriesMax: configuration.memoryEntriesMax ?? 0),
+                limitBytes: configuration.memoryLimit, entriesMax: configuration.memoryEntries),
             hashing: KeyedHash(key0: random.next(), key1: random.next()), marks: marks)
         let clock = DiskClock(
             instant: SystemClock.now(), wall: SystemClock.wallMilliseconds())
@@ -55,11 +55,11 @@ extension NodeCore {
             origins: OriginClientOptions(
                 settings: OriginSettings(configuration, budget),
                 resolver: SystemResolver(threads: lookups),
-                addressGuard: AddressGuard(allowing: configuration.allowPrivateOrigins),
-                patterns: configuration.allowOrigins),
+                addressGuard: AddressGuard(allowing: configuration.allowPrivateOrigin),
+                patterns: configuration.allowOrigin),
             accessLog: AccessLine.Format(configuration.accessLog),
-            fence: FenceStatus(configuration.cluster.fence, now: SystemClock.now()),
-            isInCluster: configuration.cluster.secrets != nil, logger: logger)
+            fence: FenceStatus(configuration.fence, now: SystemClock.now()),
+            isInCluster: configuration.clusterSecrets != nil, logger: logger)
     }
 }
 
@@ -78,61 +78,62 @@ extension NodeSettings {
     /// Creates the settings of the event loops from a configuration.
     init(_ configuration: Configuration, _ budget: DescriptorBudget) {
         headLimits = HeadLimits(
-            headBytesMax: configuration.requestHeadBytesMax,
+            headBytesMax: configuration.requestHeadLimit,
             // Percent-encoding makes three bytes of one; the path and the parameter names are
             // extra.
-            targetBytesMax: min(
-                configuration.requestHeadBytesMax, configuration.urlBytesMax * 3 + 1024),
-            fieldsMax: configuration.requestFieldsMax)
+            targetBytesMax: min(configuration.requestHeadLimit, configuration.urlLimit * 3 + 1024),
+            fieldsMax: configuration.requestFieldsLimit)
         sites = configuration.sites
-        servesImages = configuration.sites.isEmpty || !configuration.allowOrigins.isEmpty
-        trustedProxies = configuration.trustedProxies
+        servesImages = configuration.sites.isEmpty || !configuration.allowOrigin.isEmpty
+        trustedProxies = configuration.trustedProxy
         forwardedFrom = configuration.forwardedFrom
         purgePermission = PurgePermission(
-            networks: configuration.purgeNetworks, tokens: configuration.purgeTokens)
+            networks: configuration.purgeFrom, tokens: configuration.purgeTokens)
         adminAccess = AdminAccessPolicy(grants: configuration.adminGrants)
         decisionToken = configuration.decisionToken
-        if !configuration.signingKeys.isEmpty { signer = URLSigner(configuration.signingKeys) }
-        urlBytesMax = configuration.urlBytesMax
-        requestBodyBytesMax = UInt64(configuration.requestBodyBytesMax)
-        rangesMax = configuration.rangesMax
-        pipelineBytesMax = configuration.pipelineBytesMax
+        signer =
+            configuration.signingKeys.isEmpty ? nil : URLSigner(configuration.signingKeys)
+        urlBytesMax = configuration.urlLimit
+        requestBodyBytesMax = UInt64(configuration.requestBodyLimit)
+        rangesMax = configuration.rangesLimit
+        pipelineBytesMax = configuration.pipelineLimit
         idleTimeout = configuration.idleTimeout
         headTimeout = configuration.headTimeout
         bodyTimeout = configuration.bodyTimeout
         sendTimeout = configuration.sendTimeout
         fetchesMax = budget.fetchesMax
-        clientPercent = configuration.clientPercent
-        originPercent = configuration.originPercent
-        clientUnreadBytesMax = UInt64(configuration.clientUnreadBytesMax)
-        bodyRateMin = configuration.bodyRateMin
-        waitersMax = configuration.waitersMax
+        clientPercent = configuration.clientShare
+        originPercent = configuration.originShare
+        clientUnreadBytesMax = UInt64(configuration.clientUnreadLimit)
+        bodyRateMin = configuration.bodyMinRate
+        waitersMax = configuration.waitersLimit
         waitTimeout = configuration.waitTimeout
         connectionLimits = .init(
             connectionsMax: budget.connectionsMax,
             perClientMax: configuration.connectionsPerClient
                 ?? ConnectionLimiter.defaultPerClientMax(of: budget.connectionsMax),
             exemptsLocal: configuration.connectionsPerClient == nil)
-        streamsMax = configuration.streamsMax
-        tls = configuration.tls.material.server
-        adminTLS = configuration.tls.material.admin
-        handshakeTimeout = configuration.tls.handshakeTimeout
-        handshakesMax = max(1, configuration.tls.handshakesMax / budget.loops)
-        objectBytesMax = UInt64(configuration.objectBytesMax)
-        variantsMax = configuration.variantsMax
+        streamsMax = configuration.streamsLimit
+        tls = configuration.tlsMaterial.server
+        adminTLS = configuration.tlsMaterial.admin
+        handshakeTimeout = configuration.tlsHandshakeTimeout
+        handshakesMax = max(1, configuration.tlsHandshakesLimit / budget.loops)
+        let storedBytesMax = UInt64(configuration.objectLimit)
+        objectBytesMax = storedBytesMax
+        variantsMax = configuration.variantsLimit
         touchInterval = configuration.touchInterval
         images = ImagePolicies(
             configuration.images,
             ImageRules(
-                types: ImageMediaTypes(extra: configuration.allowTypes),
-                pixelsMax: configuration.pixelsMax,
-                acceptsContentCoding: configuration.takesCodedImages,
+                types: ImageMediaTypes(extra: configuration.allowType),
+                pixelsMax: configuration.pixelLimit.map(UInt64.init),
+                acceptsContentCoding: configuration.codedImages,
                 defaultTTL: configuration.defaultTTL),
-            objectBytesMax: objectBytesMax)
-        sitePolicies = sites.sites.enumerated().map {
+            objectBytesMax: storedBytesMax)
+        sitePolicies = configuration.sites.sites.enumerated().map {
             SitePolicy(
-                $0, $1, objectBytesMax: objectBytesMax,
-                trust: configuration.tls.material.sites[$1.pattern])
+                $0, $1, objectBytesMax: storedBytesMax,
+                trust: configuration.tlsMaterial.sites[$1.pattern])
         }
     }
 }
@@ -140,20 +141,21 @@ extension NodeSettings {
 extension DiskStore.Settings {
     /// Creates the settings of the disk tier; `nil` without a disk cache.
     fileprivate init?(_ configuration: Configuration) {
-        guard let directory = configuration.cacheDirectory, configuration.diskBytesMax > 0 else {
+        guard let directory = configuration.cacheDir, configuration.diskLimit > 0 else {
             return nil
         }
         let ageLimit = configuration.ageLimit ?? Interval.seconds(.max)
         self.init(
-            root: directory, limitBytes: configuration.diskBytesMax,
-            objectBytesMax: UInt64(configuration.objectBytesMax),
-            journalSpace: JournalSpace(limitBytes: configuration.diskBytesMax), ageLimit: ageLimit,
+            root: directory, limitBytes: UInt64(configuration.diskLimit),
+            objectBytesMax: UInt64(configuration.objectLimit),
+            journalSpace: JournalSpace(limitBytes: UInt64(configuration.diskLimit)),
+            ageLimit: ageLimit,
             queueBytesMax: configuration.diskQueueBytesMax,
             // After a kill, the loss of recent accesses must not make an entry look idle that is
             // not.
             checkpointInterval: max(
                 .seconds(1), min(.seconds(600), .seconds(ageLimit.seconds / 16))))
-        nodeName = configuration.cluster.nodeName
+        nodeName = configuration.nodeName
         validation = { $0.responseDefect }
     }
 }
@@ -166,32 +168,32 @@ extension OriginSettings {
         // A fetch uses one connection, and a single loop may run all fetches.
         connectionsMax = budget.fetchesMax + idleConnectionsMax
         admission = OriginAdmission.Settings(
-            connectionsMax: configuration.originConnectionsMax,
-            queueMax: configuration.originQueueMax,
+            connectionsMax: configuration.originConnections,
+            queueMax: configuration.originQueueLimit,
             circuit: CircuitLimits(
                 failures: configuration.originCircuitFailures,
                 openInterval: configuration.originCircuitTime),
-            clientPercent: configuration.clientPercent, uploadPercent: NodeSettings.uploadPercent)
+            clientPercent: configuration.clientShare, uploadPercent: NodeSettings.uploadPercent)
         dnsCache = DNSCache.Settings(
             lifetime: configuration.dnsTTL, failureLifetime: configuration.dnsFailureTTL,
-            namesMax: configuration.dnsNamesMax)
+            namesMax: configuration.dnsNamesLimit)
         queueLimit = configuration.originQueueTimeout
-        redirectsMax = configuration.originRedirectsMax
-        bodyBytesMax = configuration.originBodyBytesMax
-        headFieldsMax = configuration.originFieldsMax
+        redirectsMax = configuration.originRedirects
+        bodyBytesMax = UInt64(configuration.originBodyLimit)
+        headFieldsMax = configuration.originFieldsLimit
         proxy = configuration.originProxy.map {
             ForwardProxy(
                 OriginAuthority(host: $0.host, port: $0.port),
                 resolvesNames: configuration.originProxyNames == .proxy)
         }
-        trustStore = configuration.tls.material.origins
+        trustStore = configuration.tlsMaterial.origins
         connectLimit = configuration.originConnectTimeout
         headLimit = configuration.originFirstByteTimeout
         idleLimit = configuration.originIdleTimeout
-        bodyRateMin = configuration.originRateMin
+        bodyRateMin = configuration.originMinRate
         totalLimit = configuration.originTotalTimeout
-        headBytesMax = configuration.originHeadBytesMax
-        idleConnectionsPerOriginMax = configuration.originIdleConnectionsMax
+        headBytesMax = configuration.originHeadLimit
+        idleConnectionsPerOriginMax = configuration.originIdleConnections
         idleConnectionLimit = configuration.originKeepalive
         // The bytes that a stalled client can pin, and that can still arrive for a paused fetch.
         receiveBufferBytes = 16 << 10

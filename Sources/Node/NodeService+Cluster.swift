@@ -25,17 +25,18 @@ extension NodeService {
     func startCluster(
         of node: NodeCore, as id: NodeID, on threads: ThreadPools
     ) async throws -> ClusterRuntime? {
-        let configuration = configuration.cluster
-        guard let secrets = configuration.secrets else { return nil }
-        let listener = try await PeerListener.open(configuration.listen, on: threads.loops)
+        let configuration = configuration
+        guard let secrets = configuration.clusterSecrets else { return nil }
+        let listener = try await PeerListener.open(configuration.peerListen, on: threads.loops)
         let listen = ListenAddress(
-            address: configuration.listen.address, port: listener.port)
+            address: configuration.peerListen.address, port: listener.port)
         let address =
-            try configuration.advertised ?? .advertised(listen, IPAddress.interfaceAddresses())
+            try configuration.peerAdvertise ?? .advertised(listen, IPAddress.interfaceAddresses())
         let identity = node.disk?.view?.identity
         let member = Member(
             id: id, process: node.purges.process,
-            address: address, weight: configuration.weight, versions: PeerProtocol.versions,
+            address: address, weight: UInt16(clamping: configuration.ringWeight),
+            versions: PeerProtocol.versions,
             role: .isCaughtUp)
         let hub = PeerHub(
             in: PeeringHost(
@@ -54,7 +55,7 @@ extension NodeService {
             metadata: [
                 "node": "\(member.id)", "process": "\(member.process)",
                 "peer_listen": "\(listen)", "advertised": "\(address)",
-                "join": .array(configuration.seeds.map { .string("\($0)") }),
+                "join": .array(configuration.join.map { .string("\($0)") }),
             ])
         return ClusterRuntime(hub: hub, listener: listener)
     }
@@ -65,14 +66,14 @@ extension NodeService {
     ///
     /// The disk tier must have started, unless there is none.
     func startPurgeCoordinator(of node: NodeCore, on timeKeeper: any EventLoop) -> NodeID {
-        let isAlone = configuration.cluster.secrets == nil
+        let isAlone = configuration.clusterSecrets == nil
         var settings = InvalidationReplication.Settings()
-        settings.fence.duration = configuration.cluster.fence
-        settings.fence.removeAfter = configuration.cluster.forgetAfter
+        settings.fence.duration = configuration.fence
+        settings.fence.removeAfter = configuration.forgetAfter
         settings.fence.isSingleNode = isAlone
         let start = InvalidationStartState(
             from: node.journalReader, node.disk, logger: logger, settings, isAlone: isAlone,
-            name: configuration.cluster.nodeName)
+            name: configuration.nodeName)
         let purges = PurgeCoordinator(
             start, tiers: node.tiers, fence: node.fence, logger: logger, on: timeKeeper)
         node.purges = purges

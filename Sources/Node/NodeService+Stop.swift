@@ -19,7 +19,7 @@ extension NodeService {
 
     /// Hands off the entries of `node` before it stops, unless the timeout for handoffs is zero.
     func handOff(_ node: NodeCore, _ hub: PeerHub, _ timeKeeper: any EventLoop) async {
-        let limit = configuration.cluster.handoffTimeout
+        let limit = configuration.handOverTimeout
         guard limit > .zero else { return }
         notifier?.notifyStopping(
             status: "handing over", within: limit + configuration.drainTimeout + .seconds(10))
@@ -235,7 +235,7 @@ extension NodeService {
             }
             let (changed, change) = try configuration.changed(to: next)
             await reconfigure(changed, change, node, started)
-            hub?.reconfigure(changed.cluster)
+            hub?.reconfigure(changed)
         } catch {
             logReloadFailure(error)
         }
@@ -264,8 +264,8 @@ extension NodeService {
         await node.reconfigure(LoopSettings(next, budget, change))
         if hasOtherRules { node.taggingRules.finishChange(next.sites) }
         node.store.applyLimits(
-            limitBytes: next.memoryBytesMax, entriesMax: next.memoryEntriesMax ?? 0)
-        node.pressure.setEnabled(next.respondsToMemoryPressure)
+            limitBytes: next.memoryLimit, entriesMax: next.memoryEntries)
+        node.pressure.setEnabled(next.memoryPressure)
         configuration = next
         node.configurationDocument = next.document
         let level = log.logLevel

@@ -111,7 +111,7 @@ final class NodeService: Service {
             configuration, budget, lookups: threads.lookups, diskReaders: threads.diskReaders,
             logger: logger)
         node.pressure.start(
-            on: threads.timerGroup.any(), isOn: configuration.respondsToMemoryPressure
+            on: threads.timerGroup.any(), isOn: configuration.memoryPressure
         ) {
             [weak node] in node?.slots.openCount ?? 0
         }
@@ -309,7 +309,7 @@ final class NodeService: Service {
         for address in configuration.listen {
             doorways.append(try await Listener.install(address, .data, to: node, on: group))
         }
-        for address in configuration.tls.plainListen {
+        for address in configuration.plainListen {
             doorways.append(
                 try await Listener.install(address, .data, isPlain: true, to: node, on: group))
         }

@@ -11,17 +11,16 @@ extension Configuration {
     /// to other settings.
     package var listing: [String] {
         let given = Setting.table.compactMap { setting -> String? in
-            let name = setting.name
-            let source = values.source(name)
-            let texts = values.texts(name)
-            let before = self.declaredValues.texts(name)
+            let source = values.source(setting)
+            let texts = values.texts(setting)
+            let before = self.declaredValues.texts(setting)
             if source == .builtIn, texts == before || before.isEmpty { return nil }
             let from =
-                source == .builtIn ? "as the settings above demand" : source.text(for: name)
+                source == .builtIn ? "as the settings above demand" : source.text
             // A file cannot name another.
-            let start = name == .config ? "# " : ""
+            let start = setting == Setting.node.config.setting ? "# " : ""
             return
-                "\(start)\(name.rawValue): \(Self.yaml(texts, isList: setting.isList))  # \(from)"
+                "\(start)\(setting.name): \(Self.yaml(texts, isList: setting.isList))  # \(from)"
         }
         return given + imageListing + siteListing
     }
@@ -40,7 +39,7 @@ extension Configuration {
         var lines = ["\(ConfigurationFile.sitesKey):"]
         for site in values.siteBlocks {
             lines.append(
-                "  \(Self.yaml("\(site.pattern)")):  # \(site.source.text(for: .site))")
+                "  \(Self.yaml("\(site.pattern)")):  # \(site.source.text)")
             lines.append("    origin: \(site.origin)")
             lines += site.shownOptions.map { "    \($0.option.rawValue): \($0.yaml)" }
         }
@@ -51,7 +50,7 @@ extension Configuration {
     package static let loopsMax = 64
 
     /// The number of event loops: the configured one, or one per core.
-    package var loopCount: Int { loops ?? min(System.coreCount, Self.loopsMax) }
+    package var loopCount: Int { self.loops ?? min(System.coreCount, Self.loopsMax) }
 
     /// The warnings about a descriptor limit that is too low, one line each; raises the process's
     /// soft limit.
@@ -107,8 +106,7 @@ extension Configuration {
     package var document: ConfigurationDocument {
         let rows = Setting.table.map { setting in
             ConfigurationDocument.Entry(
-                setting, values.texts(setting.name),
-                source: values.source(setting.name).text(for: setting.name))
+                setting, values.texts(setting), source: values.source(setting).text)
         }
         let sites = values.siteBlocks.map { site in
             ConfigurationDocument.Site(

@@ -5,14 +5,14 @@ package struct ConfigurationChange: Hashable, Sendable {
     /// A changed setting, with its values as texts.
     package struct Item: Hashable, Sendable, CustomStringConvertible {
         /// The setting.
-        package let name: SettingName
+        package let setting: Setting
         /// The current value.
         package let before: String
         /// The next value.
         package let after: String
 
         /// The change as in `memory-limit 512MiB -> 1GiB`.
-        package var description: String { "\(name.rawValue) \(before) -> \(after)" }
+        package var description: String { "\(setting.name) \(before) -> \(after)" }
     }
 
     /// The changes that a running node applies, in the order of the table.
@@ -28,8 +28,9 @@ package struct ConfigurationChange: Hashable, Sendable {
     package var isEmpty: Bool { live.isEmpty && awaitingRestart.isEmpty }
 
     /// Returns true if a setting of this section changes in the running node.
-    package func affects(_ section: Setting.Section) -> Bool {
-        live.contains { $0.name.setting.section == section }
+    package func affects(_ section: (some SettingSection).Type) -> Bool {
+        let settings = section.settings
+        return live.contains { settings.contains($0.setting) }
     }
 }
 
@@ -47,19 +48,19 @@ extension Configuration {
     ) throws(ConfigurationErrors) -> (configuration: Configuration, change: ConfigurationChange) {
         var given = next.declaredValues
         for setting in Setting.table where setting.needsRestart {
-            given.copy(setting.name, from: self.declaredValues)
+            given.copy(setting, from: self.declaredValues)
         }
         var kept = try Configuration(reconciling: given, warnings: next.warnings)
         // Clients of the same port would continue what they have begun, perhaps in clear text.
-        guard tls.certificateFiles.isEmpty == kept.tls.certificateFiles.isEmpty else {
-            throw ConfigurationErrors(.tlsToggled(off: kept.tls.certificateFiles.isEmpty))
+        guard self.tlsCertificate.isEmpty == kept.tlsCertificate.isEmpty else {
+            throw ConfigurationErrors(.tlsToggled(off: kept.tlsCertificate.isEmpty))
         }
-        guard (cluster.secretFile == nil) == (kept.cluster.secretFile == nil) else {
-            throw ConfigurationErrors(.clusterToggled(off: kept.cluster.secretFile == nil))
+        guard (self.clusterSecretFile == nil) == (kept.clusterSecretFile == nil) else {
+            throw ConfigurationErrors(.clusterToggled(off: kept.clusterSecretFile == nil))
         }
         kept.decisionToken = next.decisionToken
-        kept.cluster.secrets = next.cluster.secrets
-        kept.tls.material = next.tls.material
+        kept.clusterSecrets = next.clusterSecrets
+        kept.tlsMaterial = next.tlsMaterial
         kept.signingKeys = next.signingKeys
         kept.purgeTokens = next.purgeTokens
         kept.adminGrants = next.adminGrants
@@ -67,8 +68,8 @@ extension Configuration {
         let awaiting = Self.differences(values, next.values) { $0.needsRestart }
         var change = ConfigurationChange(live: live, awaitingRestart: awaiting)
         change.hasNewOriginTrust =
-            tls.material.origins != next.tls.material.origins
-            || tls.material.sites != next.tls.material.sites
+            tlsMaterial.origins != next.tlsMaterial.origins
+            || tlsMaterial.sites != next.tlsMaterial.sites
         return (kept, change)
     }
 
@@ -78,16 +79,16 @@ extension Configuration {
         where isMeant: (Setting) -> Bool
     ) -> [ConfigurationChange.Item] {
         Setting.table.filter(isMeant).compactMap { setting in
-            let isOfSites = setting.name == .site
+            let isOfSites = setting == Setting.origins.site.setting
             let (old, new) =
                 isOfSites
                 ? (before.siteTexts, after.siteTexts)
-                : (before.texts(setting.name), after.texts(setting.name))
+                : (before.texts(setting), after.texts(setting))
             let hasOtherSecrets =
                 isOfSites && old == new && before.sites.map(\.site) != after.sites.map(\.site)
             guard old != new || hasOtherSecrets else { return nil }
             return ConfigurationChange.Item(
-                name: setting.name, before: summary(old, new),
+                setting: setting, before: summary(old, new),
                 after: summary(new, old) + (hasOtherSecrets ? " with other secrets" : ""))
         }
     }

@@ -12,7 +12,7 @@ package enum ConfigurationError: Error, Hashable {
     /// The file with the decision token cannot be used.
     case decisionToken(String, reason: String)
     /// A file with a certificate or a key cannot be used.
-    case tls(SettingName, file: String, reason: String)
+    case tls(Setting, file: String, reason: String)
     /// A file with the issuers for a site's origin cannot be used.
     case siteTLS(SitePattern, SiteOption, file: String, reason: String)
     /// A file with the value of a request field that a site sets cannot be used.
@@ -24,7 +24,7 @@ package enum ConfigurationError: Error, Hashable {
     /// The change would turn TLS on or off in a running node.
     case tlsToggled(off: Bool)
     /// The setting has no meaning without TLS.
-    case requiresTLS(SettingName, from: SettingSource)
+    case requiresTLS(Setting, from: SettingSource)
     /// The file with the keys of signed URLs cannot be used.
     case signingKeys(String, reason: String)
     /// The file with the tokens for PURGE cannot be used.
@@ -36,20 +36,20 @@ package enum ConfigurationError: Error, Hashable {
     /// The file with the cluster's secrets cannot be used.
     case clusterSecrets(String, reason: String)
     /// The setting has no meaning without a cluster secret.
-    case requiresClusterSecret(SettingName, from: SettingSource)
+    case requiresClusterSecret(Setting, from: SettingSource)
     /// The change would make a running node join or leave its cluster.
     case clusterToggled(off: Bool)
     /// A key of the file is not a setting; `nearest` is one with a similar name.
-    case unknownKey(String, file: String, line: Int?, nearest: SettingName?)
+    case unknownKey(String, file: String, line: Int?, nearest: Setting?)
     /// The file contains a setting that only a flag or a variable may give.
-    case notAllowedInFile(SettingName, file: String, line: Int?)
+    case notAllowedInFile(Setting, file: String, line: Int?)
     /// The file is not a YAML mapping of keys to values.
     case malformedFile(String, line: Int?, reason: String)
     /// The file cannot be read.
     case unreadableFile(String, reason: String)
     /// A setting exceeds the limit that another one sets; both values are texts.
     case valueAboveLimit(
-        SettingName, String, from: SettingSource, limit: SettingName, String,
+        Setting, String, from: SettingSource, limit: Setting, String,
         limitFrom: SettingSource)
     /// The disk limit is too small for the four segments that a disk cache needs.
     case diskTooSmall(String, from: SettingSource, neededBytes: UInt64)
@@ -61,7 +61,7 @@ package enum ConfigurationError: Error, Hashable {
     case missingSigningKeys(SitePattern, from: SettingSource)
     /// A setting of a site or of images exceeds one of the node; the first value names its subject,
     /// and the other texts are both values.
-    case siteValueAboveLimit(String, SiteOption, String, limit: SettingName, String)
+    case siteValueAboveLimit(String, SiteOption, String, limit: Setting, String)
     /// Clients beyond loopback are served, and no origins are configured.
     case missingOrigins(listen: ListenAddress, from: SettingSource)
 }
@@ -78,7 +78,7 @@ extension ConfigurationError: CustomStringConvertible {
             return "setting decision-token-file: \(file.quoted(limit: 4096)) cannot be used: "
                 + "\(reason); allowed: a file of 16 to 256 visible ASCII characters in one line"
         case .tls(let name, let file, let reason):
-            return "setting \(name.rawValue): \(file.quoted(limit: 4096)) cannot be used: "
+            return "setting \(name.name): \(file.quoted(limit: 4096)) cannot be used: "
                 + "\(reason); allowed: a PEM file"
         case .siteTLS(let pattern, let option, let file, let reason):
             return
@@ -89,7 +89,7 @@ extension ConfigurationError: CustomStringConvertible {
                 + "\(name): \(file.quoted(limit: 4096)) cannot be used: \(reason); "
                 + "allowed: a file of 1 to 4096 bytes in one line"
         case .unusedSiteTrust(let pattern, let option, let source):
-            return "site \(pattern) (from \(source.text(for: .site))): \(option.rawValue) has no "
+            return "site \(pattern) (from \(source.text)): \(option.rawValue) has no "
                 + "meaning without TLS; allowed: with an origin that begins with https://"
         case .unpairedKeys(let certificates, let keys):
             return "setting tls-certificate is given \(certificates) times and setting tls-key "
@@ -98,7 +98,7 @@ extension ConfigurationError: CustomStringConvertible {
             return "setting tls-certificate would turn TLS \(isOff ? "off" : "on") while the node "
                 + "runs; allowed: other certificates; turn TLS \(isOff ? "off" : "on") at a restart"
         case .requiresTLS(let name, let source):
-            return "setting \(name.rawValue) (from \(source.text(for: name))) has no meaning "
+            return "setting \(name.name) (from \(source.text)) has no meaning "
                 + "without TLS; allowed: together with tls-certificate and tls-key"
         case .signingKeys(let file, let reason):
             return "setting signing-key-file: \(file.quoted(limit: 4096)) cannot be used: "
@@ -111,25 +111,25 @@ extension ConfigurationError: CustomStringConvertible {
                 + "\(reason); allowed: \(AdminTokenFile.allowedFormat)"
         case .unprotectedAdminPort(let listen, let source):
             return
-                "setting admin-listen (from \(source.text(for: .adminListen))): \(listen) is not "
+                "setting admin-listen (from \(source.text)): \(listen) is not "
                 + "a loopback address, and everybody who reaches it could do everything; allowed: "
                 + "a loopback address, or together with admin-token-file or client-ca"
         case .clusterSecrets(let file, let reason):
             return "setting cluster-secret-file: \(file.quoted(limit: 4096)) cannot be used: "
-                + "\(reason); allowed: \(ClusterConfiguration.secretsFormat)"
+                + "\(reason); allowed: \(ClusterSecrets.allowed)"
         case .requiresClusterSecret(let name, let source):
-            return "setting \(name.rawValue) (from \(source.text(for: name))) has no meaning "
+            return "setting \(name.name) (from \(source.text)) has no meaning "
                 + "without a secret; allowed: together with cluster-secret-file"
         case .clusterToggled(let isOff):
             return "setting cluster-secret-file would turn the cluster \(isOff ? "off" : "on") "
                 + "while the node runs; allowed: other secrets; turn it \(isOff ? "off" : "on") "
                 + "at a restart"
         case .unknownKey(let key, let file, let line, let nearest):
-            let hint = nearest.map { "; perhaps \($0.rawValue)" } ?? ""
+            let hint = nearest.map { "; perhaps \($0.name)" } ?? ""
             return "\(key.quoted()) (from \(place(file, line))) is not a setting" + hint
         case .notAllowedInFile(let name, let file, let line):
             return
-                "setting \(name.rawValue) (from \(place(file, line))) cannot be given in a file; "
+                "setting \(name.name) (from \(place(file, line))) cannot be given in a file; "
                 + "allowed: flag \(name.flag) or environment \(name.environmentName)"
         case .malformedFile(let file, let line, let reason):
             return "\(place(file, line)): \(reason); allowed: one YAML mapping, e.g. \(example)"
@@ -138,34 +138,34 @@ extension ConfigurationError: CustomStringConvertible {
         case .valueAboveLimit(
             let name, let text, let source, let limit, let limitText, let limitSource):
             return
-                "setting \(name.rawValue) (from \(source.text(for: name))): \(text) is too large; "
-                + "allowed: at most setting \(limit.rawValue), which is \(limitText) "
-                + "(from \(limitSource.text(for: limit)))"
+                "setting \(name.name) (from \(source.text)): \(text) is too large; "
+                + "allowed: at most setting \(limit.name), which is \(limitText) "
+                + "(from \(limitSource.text))"
         case .diskTooSmall(let text, let source, let needed):
             return
-                "setting disk-limit (from \(source.text(for: .diskLimit))): \(text) is too small "
+                "setting disk-limit (from \(source.text)): \(text) is too small "
                 + "for the four segments that a disk cache needs; allowed: at least \(needed)B, "
                 + "e.g. --disk-limit 8MiB, or 0 for no disk cache"
         case .missingOrigins(let listen, let source):
-            let name = SettingName.allowOrigin
-            let site = SettingName.site
-            return "setting \(name.rawValue) or \(site.rawValue) is needed because setting listen "
-                + "(from \(source.text(for: .listen))) has \(listen), which is beyond loopback; "
-                + "allowed: \(name.setting.kind.allowed), e.g. \(name.flag) '*.example.com', "
-                + "or \(site.flag) \(site.setting.example ?? "")"
+            let name = Setting.origins.allowOrigin.setting
+            let site = Setting.origins.site.setting
+            return "setting \(name.name) or \(site.name) is needed because setting listen "
+                + "(from \(source.text)) has \(listen), which is beyond loopback; "
+                + "allowed: \(name.kind.allowed), e.g. \(name.flag) '*.example.com', "
+                + "or \(site.flag) \(site.example)"
         case .duplicateSite(let pattern, let source, let other):
-            return "site \(pattern) (from \(source.text(for: .site))) is given twice "
-                + "(also from \(other.text(for: .site))); allowed: each Host once"
+            return "site \(pattern) (from \(source.text)) is given twice "
+                + "(also from \(other.text)); allowed: each Host once"
         case .tooManySites(let count):
             return "\(count) sites are given; allowed: at most \(ConfigurationValues.sitesMax)"
         case .missingSigningKeys(let pattern, let source):
-            let keys = SettingName.signingKeyFile
-            return "site \(pattern) (from \(source.text(for: .site))): signed is on; "
-                + "allowed: only with setting \(keys.rawValue), "
-                + "e.g. \(keys.flag) \(keys.setting.example ?? "")"
+            let keys = Setting.node.signingKeyFile.setting
+            return "site \(pattern) (from \(source.text)): signed is on; "
+                + "allowed: only with setting \(keys.name), "
+                + "e.g. \(keys.flag) \(keys.example)"
         case .siteValueAboveLimit(let whose, let option, let text, let limit, let limitText):
             return "\(whose): \(option.rawValue) is \(text); allowed: at most setting "
-                + "\(limit.rawValue), which is \(limitText)"
+                + "\(limit.name), which is \(limitText)"
         }
     }
 
@@ -174,7 +174,7 @@ extension ConfigurationError: CustomStringConvertible {
 
     /// Returns a position in a file as text.
     private func place(_ file: String, _ line: Int?) -> String {
-        SettingSource.file(name: file, line: line).text(for: .config)
+        SettingSource.file(name: file, line: line).text
     }
 }
 

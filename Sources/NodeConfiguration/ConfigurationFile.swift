@@ -22,7 +22,7 @@ struct ConfigurationFile {
     /// The name of the file as the operator wrote it.
     let name: String
     /// The values of the node's settings.
-    private(set) var settings: [SettingName: FileValue] = [:]
+    private(set) var settings: [Setting: FileValue] = [:]
     /// The sites with settings of their own, in the order of the file.
     private(set) var sites: [SiteBlock] = []
     /// The settings of images.
@@ -62,16 +62,17 @@ struct ConfigurationFile {
                 try read(images: value)
                 continue
             }
-            switch SettingName(rawValue: text) {
-            case .config?:
-                errors.append(.notAllowedInFile(.config, file: name, line: key.mark?.line))
-            case let setting?:
-                settings[setting] = Self.value(value)
-            case nil:
+            guard let setting = Setting.named(text) else {
                 errors.append(
                     .unknownKey(
                         text, file: name, line: key.mark?.line,
-                        nearest: SettingName.nearest(to: text)))
+                        nearest: Setting.nearest(to: text)))
+                continue
+            }
+            if setting == Setting.node.config.setting {
+                errors.append(.notAllowedInFile(setting, file: name, line: key.mark?.line))
+            } else {
+                settings[setting] = Self.value(value)
             }
         }
     }

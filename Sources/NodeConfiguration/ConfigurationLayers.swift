@@ -33,36 +33,26 @@ struct ConfigurationLayers {
         }
     }
 
-    /// Returns the values of a setting and the source that has given them.
-    func values(
-        of setting: Setting
-    ) throws(SettingError) -> (values: [SettingValue], source: SettingSource) {
-        let (texts, source) = try texts(of: setting)
-        if !setting.isList, texts.count > 1 {
-            throw SettingError(
-                setting: setting, source: source, text: "", problem: .severalValues(texts.count))
-        }
-        if texts.isEmpty, !setting.defaults.isEmpty {
-            throw SettingError(setting: setting, source: source, text: "", problem: .noValue)
-        }
-        var values: [SettingValue] = []
-        for (text, source) in texts {
-            values.append(try setting.parse(text, from: source))
-        }
-        return (values, source)
+    /// Returns the value of a setting from the first source that gives it.
+    func entry(of key: some AnySettingKey) throws(SettingError) -> SettingEntry {
+        let (texts, source) = try texts(of: key.setting)
+        return try key.entry(of: texts, from: source)
     }
 
     /// Texts with the source of each, and the source of the whole.
-    private typealias SourcedTexts = (texts: [(String, SettingSource)], source: SettingSource)
+    private typealias SourcedTexts = (texts: [SettingText], source: SettingSource)
 
     /// Returns the texts of a setting from the first source that has any.
     private func texts(of setting: Setting) throws(SettingError) -> SourcedTexts {
-        if let texts = flags[setting.name.rawValue], !texts.isEmpty {
-            return (texts.map { ($0, .flag) }, .flag)
+        if let texts = flags[setting.name], !texts.isEmpty {
+            return (texts.map { ($0, .flag(setting.flag)) }, .flag(setting.flag))
         }
         let words = environmentTexts(of: setting)
-        if !words.isEmpty { return (words.map { ($0, .environment) }, .environment) }
-        if let file, let given = file.settings[setting.name] {
+        if !words.isEmpty {
+            let source = SettingSource.environment(setting.environmentName)
+            return (words.map { ($0, source) }, source)
+        }
+        if let file, let given = file.settings[setting] {
             return try texts(of: setting, given, in: file.name)
         }
         return (setting.defaults.map { ($0, .builtIn) }, .builtIn)
@@ -70,7 +60,7 @@ struct ConfigurationLayers {
 
     /// Returns the texts of a setting's variable; a list is separated by white space.
     private func environmentTexts(of setting: Setting) -> [String] {
-        guard let text = environment[setting.name.environmentName], !text.isEmpty else { return [] }
+        guard let text = environment[setting.environmentName], !text.isEmpty else { return [] }
         guard setting.isList else { return [text] }
         return text.split(whereSeparator: \.isWhitespace).map(String.init)
     }
@@ -99,12 +89,12 @@ struct ConfigurationLayers {
     /// them.
     var warnings: [String] {
         let others = ClientEnvironmentVariable.allCases.map(\.rawValue)
-        let known = Set(SettingName.allCases.map(\.environmentName) + others)
+        let known = Set(Setting.table.map(\.environmentName) + others)
         let unknown = environment.keys.filter {
-            $0.hasPrefix(SettingName.environmentPrefix) && !known.contains($0)
+            $0.hasPrefix(Setting.environmentPrefix) && !known.contains($0)
         }
         return unknown.sorted().map { name in
-            let nearest = SettingName.nearest(toVariable: name)
+            let nearest = Setting.nearest(toVariable: name)
             let hint = nearest.map { "; perhaps \($0.environmentName)" } ?? ""
             return "environment \(name.quoted()) is not a setting" + hint
         }
@@ -134,16 +124,17 @@ extension ConfigurationLayers {
 
     /// Returns the address of the admin port, or the reason why a command cannot use it.
     private func adminPort() throws(ConfigurationErrors) -> LocalNode.AdminPort {
-        let values = try values(of: [.adminListen, .adminTokenFile, .clientCA])
-        guard let address = values.addresses(.adminListen).first else { return .disabled }
-        if values.path(.clientCA) != nil { return .requiresCertificate }
-        return address.port == 0
-            ? .ephemeral : .address(address, tokenFile: values.path(.adminTokenFile))
+        let address = try value(of: Setting.node.adminListen)
+        let tokenFile = try value(of: Setting.node.adminTokenFile)
+        let issuers = try value(of: Setting.tls.clientCA)
+        guard let address else { return .disabled }
+        if issuers != nil { return .requiresCertificate }
+        return address.port == 0 ? .ephemeral : .address(address, tokenFile: tokenFile)
     }
 
     /// Returns the path of the file with the operators' tokens.
     private func adminTokenFile() throws(ConfigurationErrors) -> String? {
-        try values(of: [.adminTokenFile]).path(.adminTokenFile)
+        try value(of: Setting.node.adminTokenFile)
     }
 
     /// Returns the first clear-text address for clients with a known port.
@@ -154,31 +145,26 @@ extension ConfigurationLayers {
     /// Returns the first clear-text address that serves health checks, the admin port before those
     /// for clients.
     private func healthAddress() throws(ConfigurationErrors) -> ListenAddress? {
-        let values = try values(of: [.adminListen, .clientCA])
-        let admin = values.path(.clientCA) == nil ? values.addresses(.adminListen) : []
+        let address = try value(of: Setting.node.adminListen)
+        let admin = try value(of: Setting.tls.clientCA) == nil ? [address].compactMap(\.self) : []
         return (admin + (try clientAddresses())).first { $0.port != 0 }
     }
 
     /// Returns the addresses on which clients are served in clear text.
     private func clientAddresses() throws(ConfigurationErrors) -> [ListenAddress] {
-        let values = try values(of: [.listen, .plainListen, .tlsCertificate])
-        let hasTLS = !values.paths(.tlsCertificate).isEmpty
-        return values.addresses(.plainListen) + (hasTLS ? [] : values.addresses(.listen))
+        let listen = try value(of: Setting.node.listen)
+        let plain = try value(of: Setting.tls.plainListen)
+        return plain + (try value(of: Setting.tls.tlsCertificate).isEmpty ? listen : [])
     }
 
-    /// Returns the values of a few settings.
-    private func values(
-        of names: [SettingName]
-    ) throws(ConfigurationErrors) -> ConfigurationValues {
-        var values = ConfigurationValues()
-        for name in names {
-            do throws(SettingError) {
-                let (parsed, source) = try self.values(of: name.setting)
-                values.set(name, parsed, from: source)
-            } catch {
-                throw ConfigurationErrors(.invalidSetting(error))
-            }
+    /// Returns the value of one setting.
+    private func value<Value>(
+        of key: SettingKey<Value>
+    ) throws(ConfigurationErrors) -> Value {
+        do throws(SettingError) {
+            return key.value(of: try entry(of: key))
+        } catch {
+            throw ConfigurationErrors(.invalidSetting(error))
         }
-        return values
     }
 }

@@ -51,15 +51,14 @@ package struct ConfigurationSources: Sendable {
                     AdminAccessPolicy.Grant($0.role, TokenDigest(ofToken: $0.token))
                 }
             }
-            if let path = configuration.cluster.secretFile {
-                configuration.cluster.secrets = try ClusterConfiguration.secrets(path)
+            if let path = configuration.clusterSecretFile {
+                configuration.clusterSecrets = try ClusterSecrets.read(path)
             }
         } catch {
             throw ConfigurationErrors(error)
         }
         do throws(ConfigurationError) {
-            configuration.tls.material = try TLSMaterial(
-                of: configuration.tls, sites: configuration.sites)
+            configuration.tlsMaterial = try TLSMaterial(of: configuration)
         } catch {
             throw ConfigurationErrors(error)
         }
@@ -139,7 +138,7 @@ package struct ConfigurationSources: Sendable {
     /// The addresses and token files of the node that would run with these settings, for client
     /// commands.
     package var ownNode: LocalNode {
-        let hasAdminFlag = flags[SettingName.adminListen.rawValue]?.isEmpty == false
+        let hasAdminFlag = flags[Setting.node.adminListen.setting.name]?.isEmpty == false
         do throws(ConfigurationErrors) {
             let layers = try ConfigurationLayers(
                 flags: flags, environment: environment, file: try file())
@@ -152,8 +151,8 @@ package struct ConfigurationSources: Sendable {
 
     /// The path of the configuration file as the operator wrote it; `nil` if none is named.
     package var path: String? {
-        let named = flags[SettingName.config.rawValue]?.last
-        let path = named ?? environment[SettingName.config.environmentName] ?? ""
+        let named = flags[Setting.node.config.setting.name]?.last
+        let path = named ?? environment[Setting.node.config.setting.environmentName] ?? ""
         return path.isEmpty ? nil : path
     }
 

@@ -34,15 +34,18 @@ package struct DescriptorBudget: Hashable, Sendable {
         fetchesMax = shares.fetches
         idlePerLoop = shares.idlePerLoop
         connectionsMax = min(
-            configuration.connectionsMax ?? .max, max(Self.connectionsMin, shares.clientConnections)
+            configuration.connectionsLimit ?? .max,
+            max(Self.connectionsMin, shares.clientConnections)
         )
-        let wanted = configuration.connectionsMax ?? Self.connectionsSensible
+        let wanted = configuration.connectionsLimit ?? Self.connectionsSensible
         guard connectionsMax < wanted else {
             warnings = []
             return
         }
         let needed = Self.needed(configuration, loops, for: wanted)
-        let asked = configuration.connectionsMax.map { "setting connections-limit is \($0), but " }
+        let asked = configuration.connectionsLimit.map {
+            "setting connections-limit is \($0), but "
+        }
         warnings = [
             (asked ?? "") + "the limit on open descriptors, \(descriptors), leaves room for "
                 + "\(connectionsMax) connections of clients; raise it to \(needed) "
@@ -79,10 +82,10 @@ private struct DescriptorAllocation {
 
     /// Allocates `descriptors` among their uses.
     init(_ configuration: Configuration, _ descriptors: Int, _ loops: Int) {
-        fetches = min(configuration.fetchesMax, max(1, descriptors / 2))
+        fetches = min(configuration.fillsLimit, max(1, descriptors / 2))
         // All loops together may keep an eighth of the descriptors idle.
         idlePerLoop = min(
-            max(128, configuration.originIdleConnectionsMax), descriptors / 8 / loops)
+            max(128, configuration.originIdleConnections), descriptors / 8 / loops)
         clientConnections =
             descriptors - configuration.segmentsMax - configuration.peersMax - Self.reserve
             - fetches
@@ -96,16 +99,16 @@ private struct DescriptorAllocation {
 
 extension Configuration {
     /// The largest number of connections with peers, dialled and accepted ones.
-    fileprivate var peersMax: Int { cluster.secretFile == nil ? 0 : 2 * Ring.membersMax }
+    fileprivate var peersMax: Int { self.clusterSecretFile == nil ? 0 : 2 * Ring.membersMax }
 
     /// The largest number of segment files of the disk cache.
     ///
     /// The calculation assumes no large objects, because an existing directory may be divided that
     /// way.
     fileprivate var segmentsMax: Int {
-        guard cacheDirectory != nil, diskBytesMax > 0,
+        guard self.cacheDir != nil, self.diskLimit > 0,
             let plan = try? DiskPlan(
-                limitBytes: diskBytesMax, objectBytesMax: 0, formerSegmentBytes: nil)
+                limitBytes: UInt64(self.diskLimit), objectBytesMax: 0, formerSegmentBytes: nil)
         else { return 0 }
         return plan.segments
     }

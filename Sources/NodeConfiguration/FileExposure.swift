@@ -83,12 +83,13 @@ package enum FileExposure: Hashable, Sendable {
 extension Configuration {
     /// The warnings about files with secrets that others can read, one line each.
     var exposureWarnings: [String] {
-        let settings: [SettingName] = [
-            .adminTokenFile, .purgeTokenFile, .decisionTokenFile, .signingKeyFile, .tlsKey,
-            .clusterSecretFile,
+        let settings = [
+            Setting.node.adminTokenFile.setting, Setting.clients.purgeTokenFile.setting,
+            Setting.node.decisionTokenFile.setting, Setting.node.signingKeyFile.setting,
+            Setting.tls.tlsKey.setting, Setting.cluster.clusterSecretFile.setting,
         ]
-        let ofSettings = settings.flatMap { name in
-            values.paths(name).map { (what: "setting \(name.rawValue)", path: $0) }
+        let ofSettings = settings.flatMap { setting in
+            values.texts(setting).map { (what: "setting \(setting.name)", path: $0) }
         }
         let ofSites = values.siteBlocks.flatMap { site in
             site.settings.overriddenRequestFields.compactMap { field in

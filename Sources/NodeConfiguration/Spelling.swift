@@ -1,17 +1,17 @@
 import Telemetry
 
-extension SettingName {
+extension Setting {
     /// Returns the setting with the name closest to `text`; `nil` if none is close.
-    static func nearest(to text: String) -> SettingName? {
-        Spelling.nearest(to: text, among: allCases.map { ($0, $0.rawValue) })
+    static func nearest(to text: String) -> Setting? {
+        Spelling.nearest(to: text, among: table.map { ($0, $0.name) })
     }
 
     /// Returns the setting with the environment variable closest to `text`; `nil` if none is close.
-    static func nearest(toVariable text: String) -> SettingName? {
+    static func nearest(toVariable text: String) -> Setting? {
         let prefixCount = environmentPrefix.count
         return Spelling.nearest(
             to: String(text.dropFirst(prefixCount)),
-            among: allCases.map { ($0, String($0.environmentName.dropFirst(prefixCount))) })
+            among: table.map { ($0, String($0.environmentName.dropFirst(prefixCount))) })
     }
 }
 

@@ -35,7 +35,7 @@ package struct URLSigning: Sendable {
     /// The path of the key file in the environment variable that `serve` reads; `nil` if it is not
     /// set.
     package static var keyFileOfEnvironment: String? {
-        ProcessInfo.processInfo.environment[SettingName.signingKeyFile.environmentName]
+        ProcessInfo.processInfo.environment[Setting.node.signingKeyFile.setting.environmentName]
             .flatMap { $0.isEmpty ? nil : $0 }
     }
 

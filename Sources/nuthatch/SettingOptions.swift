@@ -5,25 +5,25 @@ import Telemetry
 
 /// The flags of all settings, for every command that uses a node's settings.
 struct SettingOptions: ParsableArguments {
-    @OptionGroup(title: Setting.Section.node.rawValue)
+    @OptionGroup(title: NodeSection.title)
     var node: SettingGroup<NodeSection>
 
-    @OptionGroup(title: Setting.Section.memory.rawValue)
+    @OptionGroup(title: MemorySection.title)
     var memory: SettingGroup<MemorySection>
 
-    @OptionGroup(title: Setting.Section.disk.rawValue)
+    @OptionGroup(title: DiskSection.title)
     var disk: SettingGroup<DiskSection>
 
-    @OptionGroup(title: Setting.Section.origins.rawValue)
-    var origins: SettingGroup<OriginsSection>
+    @OptionGroup(title: OriginSection.title)
+    var origins: SettingGroup<OriginSection>
 
-    @OptionGroup(title: Setting.Section.clients.rawValue)
-    var clients: SettingGroup<ClientsSection>
+    @OptionGroup(title: ClientSection.title)
+    var clients: SettingGroup<ClientSection>
 
-    @OptionGroup(title: Setting.Section.tls.rawValue)
+    @OptionGroup(title: TLSSection.title)
     var tls: SettingGroup<TLSSection>
 
-    @OptionGroup(title: Setting.Section.cluster.rawValue)
+    @OptionGroup(title: ClusterSection.title)
     var cluster: SettingGroup<ClusterSection>
 
     /// The sources of the settings: these flags and this process's environment.
@@ -55,34 +55,20 @@ func printError(_ line: String) {
     FileHandle.standardError.write(Data("nuthatch: \(line)\n".utf8))
 }
 
-/// A section of the table of settings, as a type.
-protocol SettingSection {
-    /// The section.
-    static var section: Setting.Section { get }
-}
-
-enum NodeSection: SettingSection { static let section = Setting.Section.node }
-enum MemorySection: SettingSection { static let section = Setting.Section.memory }
-enum DiskSection: SettingSection { static let section = Setting.Section.disk }
-enum OriginsSection: SettingSection { static let section = Setting.Section.origins }
-enum ClientsSection: SettingSection { static let section = Setting.Section.clients }
-enum TLSSection: SettingSection { static let section = Setting.Section.tls }
-enum ClusterSection: SettingSection { static let section = Setting.Section.cluster }
-
 /// The flags of one section of the table of settings.
 ///
 /// ArgumentParser finds options by reflection, and this type's reflection is the table: a setting
 /// is declared there and nowhere else.
-struct SettingGroup<Name: SettingSection>: ParsableArguments, CustomReflectable {
+struct SettingGroup<Section: SettingSection>: ParsableArguments, CustomReflectable {
     /// The texts given for each setting, by its name; none for a setting that is not given.
     private(set) var texts: [String: [String]] = [:]
 
     init() {}
 
     init(from decoder: any Decoder) throws {
-        let values = try decoder.container(keyedBy: SettingKey.self)
-        for setting in Self.settings {
-            let key = SettingKey(stringValue: setting.name.rawValue)
+        let values = try decoder.container(keyedBy: OptionKey.self)
+        for setting in Section.settings {
+            let key = OptionKey(stringValue: setting.name)
             texts[key.stringValue] =
                 setting.isList
                 ? try values.decode(Option<[String]>.self, forKey: key).wrappedValue
@@ -93,17 +79,13 @@ struct SettingGroup<Name: SettingSection>: ParsableArguments, CustomReflectable 
     var customMirror: Mirror {
         Mirror(
             self,
-            children: Self.settings.map { setting in
-                (label: "_\(setting.name.rawValue)", value: Self.option(for: setting))
+            children: Section.settings.map { setting in
+                (label: "_\(setting.name)", value: Self.option(for: setting))
             })
     }
 
-    private static var settings: [Setting] {
-        Setting.table.filter { $0.section == Name.section }
-    }
-
     private static func option(for setting: Setting) -> Any {
-        let name = NameSpecification.customLong(setting.name.rawValue)
+        let name = NameSpecification.customLong(setting.name)
         let help = ArgumentHelp("\(setting.help)", valueName: setting.kind.placeholder)
         let completion = CompletionKind(setting)
         return setting.isList
@@ -113,7 +95,7 @@ struct SettingGroup<Name: SettingSection>: ParsableArguments, CustomReflectable 
 }
 
 /// The name of a setting as a key of ArgumentParser's decoder.
-private struct SettingKey: CodingKey {
+private struct OptionKey: CodingKey {
     let stringValue: String
     var intValue: Int? { nil }
 
@@ -128,10 +110,10 @@ extension CompletionKind {
     /// Creates what a shell completes for the values of a setting.
     fileprivate init(_ setting: Setting) {
         self =
-            switch setting.kind {
-            case .path: setting.name == .cacheDir ? .directory : .file()
-            case .choice(let choices): .list(choices)
-            default: .default
+            switch setting.kind.completion {
+            case .none: setting.kind.choices.isEmpty ? .default : .list(setting.kind.choices)
+            case .file: .file()
+            case .directory: .directory
             }
     }
 }

@@ -119,9 +119,10 @@ struct DocumentTests {
 
     @Test("settings are listed with where they come from; the ring with who owns where")
     func others() {
-        let rows = Setting.table.map {
-            ConfigurationDocument.Entry($0, $0.defaults, source: "built in")
-        }
+        let loops = Setting(
+            "loops", SettingKind(noun: "a number", placeholder: "number", allowed: "0…64"),
+            defaults: ["0"], meaning: "Event loops", advice: "Leave it.")
+        let rows = [ConfigurationDocument.Entry(loops, loops.defaults, source: "built in")]
         let configuration = ConfigurationDocument(
             rows: rows,
             sites: [.init("a.example", origin: "http://b", options: [("tag-fields", "xkey")])],

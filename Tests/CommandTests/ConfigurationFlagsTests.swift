@@ -44,11 +44,12 @@ struct ConfigurationFlagsTests {
     func optionsAreTheTable() throws {
         let options = try options()
         #expect(
-            options.map { $0.names?.map(\.name) } == Setting.table.map { [$0.name.rawValue] })
+            options.map { $0.names?.map(\.name) } == Setting.table.map { [$0.name] })
         for (option, setting) in zip(options, Setting.table) {
             #expect(option.kind == "option", "\(setting.name)")
             #expect(option.names?.first?.kind == "long", "\(setting.name)")
-            #expect(option.sectionTitle == setting.section.rawValue, "\(setting.name)")
+            let section = Setting.sections.first { $0.keys.contains { $0.setting == setting } }
+            #expect(option.sectionTitle == section?.title, "\(setting.name)")
             #expect(option.isOptional && option.defaultValue == nil, "\(setting.name)")
             #expect(option.isRepeating == setting.isList, "\(setting.name)")
             #expect(option.valueName == setting.kind.placeholder, "\(setting.name)")
@@ -67,11 +68,11 @@ struct ConfigurationFlagsTests {
 
     @Test("each flag reaches its own setting", arguments: Setting.table)
     func flagsReachTheirSettings(setting: Setting) throws {
-        let outcome = try NodeProcess.run(["serve", setting.name.flag, ""])
+        let outcome = try NodeProcess.run(["serve", setting.flag, ""])
         let start =
-            setting.name == .config
+            setting.name == "config"
             ? "nuthatch: setting config (from flag --config): \"\" is not a path"
-            : "nuthatch: setting \(setting.name.rawValue) (from flag \(setting.name.flag)): \"\" "
+            : "nuthatch: setting \(setting.name) (from flag \(setting.flag)): \"\" "
         #expect(outcome.errors.hasPrefix(start), "\(outcome.errors)")
         #expect(outcome.errors.count { $0 == "\n" } == 1)
         #expect(outcome.errors.contains("; allowed: "))

@@ -23,7 +23,7 @@ struct ClusterConfigurationTests {
             Self.secret, Self.secret + "\n", Self.secret + "\r\n\n" + other + "\n",
             "# since May\n\(Self.secret)\n", Self.secret + String(repeating: "x", count: 992),
         ] {
-            #expect(try load(text).configuration?.cluster.secrets != nil, "\(text)")
+            #expect(try load(text).configuration?.clusterSecrets != nil, "\(text)")
         }
     }
 
@@ -50,10 +50,10 @@ struct ClusterConfigurationTests {
             "join": ["nuthatch:8082", "[2001:DB8::1]:1"], "peer-advertise": ["Node-1.example:9"],
             "peer-listen": ["0.0.0.0:8082"],
         ]
-        let cluster = try #require(try load(Self.secret, flags).configuration?.cluster)
-        #expect(cluster.seeds.map(\.description) == ["nuthatch:8082", "[2001:db8::1]:1"])
-        #expect(cluster.advertised?.description == "node-1.example:9")
-        #expect(cluster.listen.description == "0.0.0.0:8082")
+        let configuration = try #require(try load(Self.secret, flags).configuration)
+        #expect(configuration.join.map(\.description) == ["nuthatch:8082", "[2001:db8::1]:1"])
+        #expect(configuration.peerAdvertise?.description == "node-1.example:9")
+        #expect(configuration.peerListen.description == "0.0.0.0:8082")
     }
 
     @Test("without a secret nobody is joined, and the start stops")
@@ -71,7 +71,7 @@ struct ClusterConfigurationTests {
                 "setting peer-listen (from flag --peer-listen) has no effect without setting "
                     + "cluster-secret-file"
             ])
-        #expect(try load(nil).configuration?.cluster.secrets == nil)
+        #expect(try load(nil).configuration?.clusterSecrets == nil)
     }
 
     @Test("a running node takes over other secrets and seeds, and stays in its cluster")
@@ -79,8 +79,8 @@ struct ClusterConfigurationTests {
         let before = try #require(try load(Self.secret).configuration)
         let next = try #require(try load(Self.secret, ["join": ["a:1"]]).configuration)
         let changed = try before.changed(to: next).configuration
-        #expect(changed.cluster.secrets === next.cluster.secrets)
-        #expect(changed.cluster.seeds.count == 1)
+        #expect(changed.clusterSecrets === next.clusterSecrets)
+        #expect(changed.join.count == 1)
         let alone = try #require(try load(nil).configuration)
         for (from, to, isOff) in [(before, alone, true), (alone, before, false)] {
             let error = #expect(throws: ConfigurationErrors.self) { try from.changed(to: to) }

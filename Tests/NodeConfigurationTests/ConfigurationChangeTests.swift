@@ -13,28 +13,28 @@ struct ConfigurationChangeTests {
 
     /// A value that the default is not, for each setting that a file may give.
     private static func other(than setting: Setting) -> String {
-        switch setting.kind {
-        case .bytes(let range):
-            SizeText.format(setting.name == .diskLimit ? 1 << 30 : range.lowerBound << 1 | 2048)
-        case .duration(let range), .durationOrOff(let range):
-            DurationText.format(range.upperBound)
-        case .count(let range): "\(min(range.lowerBound + 7, range.upperBound))"
-        case .address, .addressOrOff: "127.0.0.1:9"
-        case .choice(let choices): choices.first { !setting.defaults.contains($0) } ?? ""
-        default: setting.example ?? ""
+        let kind = setting.kind
+        if let word = kind.choices.first(where: { !setting.defaults.contains($0) }) { return word }
+        if setting == Setting.disk.diskLimit.setting { return "1GiB" }
+        let bounds = kind.allowed.replacing(" or off", with: "").split(separator: "…")
+        switch kind.noun {
+        case "a size": return String(bounds[0])
+        case "a duration", "a number": return String(bounds[1])
+        case "an address and port": return "127.0.0.1:9"
+        default: return setting.example
         }
     }
 
     /// A file without the setting and one with it, each with what the setting has no meaning
     /// without.
     private static func files(_ setting: Setting, _ value: String) -> (String, String) {
-        var lines: [SettingName: String] = [:]
-        if setting.section == .tls {
-            lines = [.tlsCertificate: "/before.pem", .tlsKey: "/before.key"]
-        } else if setting.section == .cluster {
-            lines = [.clusterSecretFile: "/before"]
+        var lines: [String: String] = [:]
+        if TLSSection.settings.contains(setting) {
+            lines = ["tls-certificate": "/before.pem", "tls-key": "/before.key"]
+        } else if ClusterSection.settings.contains(setting) {
+            lines = ["cluster-secret-file": "/before"]
         }
-        let text = { lines.map { "\($0.key.rawValue): '\($0.value)'\n" }.sorted().joined() }
+        let text = { lines.map { "\($0.key): '\($0.value)'\n" }.sorted().joined() }
         let before = text()
         lines[setting.name] = value
         return (before, text())
@@ -42,12 +42,12 @@ struct ConfigurationChangeTests {
 
     @Test("each setting changes live, or is named as waiting for a restart and stays as it is")
     func eachSetting() throws {
-        for setting in Setting.table where setting.name != .config {
+        for setting in Setting.table where setting.name != "config" {
             let value = Self.other(than: setting)
             let (before, next) = Self.files(setting, value)
             let (kept, change) = try change(before, next)
             let named = (setting.needsRestart ? change.awaitingRestart : change.live)
-                .first { $0.name == setting.name }
+                .first { $0.setting == setting }
             let others = setting.needsRestart ? change.live : change.awaitingRestart
             #expect(named?.after == value && named?.before != value, "\(setting.name)")
             #expect(others.isEmpty, "\(setting.name): \(others)")
@@ -75,7 +75,7 @@ struct ConfigurationChangeTests {
             "listen: 127.0.0.1:1\nloops: 2\nranges-limit: 3\n",
             "listen: 127.0.0.1:2\nranges-limit: 4\nidle-timeout: 1s\n")
         #expect(kept.listen.map(\.description) == ["127.0.0.1:1"] && kept.loops == 2)
-        #expect(kept.rangesMax == 4 && kept.idleTimeout == .seconds(1))
+        #expect(kept.rangesLimit == 4 && kept.idleTimeout == .seconds(1))
         #expect(
             change.live.map(\.description) == ["ranges-limit 3 -> 4", "idle-timeout 60s -> 1s"]
                 || change.live.map(\.description) == [
@@ -90,7 +90,7 @@ struct ConfigurationChangeTests {
     @Test("a default that follows another setting is named with it")
     func followers() throws {
         let (_, change) = try change("", "memory-limit: 32MiB\n")
-        #expect(change.live.map(\.name) == [.memoryLimit, .objectLimit])
+        #expect(change.live.map(\.setting.name) == ["memory-limit", "object-limit"])
         #expect(change.live.last?.description == "object-limit 64MiB -> 32MiB")
     }
 
@@ -98,7 +98,7 @@ struct ConfigurationChangeTests {
     func heldAgainstKept() throws {
         let open = try resolve(file: "listen: 0.0.0.0:80\nallow-origin: a.example\n")
         let closed = try resolve(file: "listen: 127.0.0.1:80\n")
-        #expect(closed.allowOrigins.map(\.description) == ["*"])
+        #expect(closed.allowOrigin.map(\.description) == ["*"])
         let faults = #expect(throws: ConfigurationErrors.self) { try open.changed(to: closed) }
         #expect(faults?.first.description.contains("has 0.0.0.0:80, which is beyond") == true)
         let told = try resolve(file: "listen: 127.0.0.1:80\nallow-origin: b.example\n")

@@ -21,7 +21,7 @@ struct PurgeTokenTests {
         #expect(one.count == 1 && other.count == 1 && one != other)
         #expect(given.tokens == one + other)
         let none = try ConfigurationSources(flags: [:], environment: [:]).load()
-        #expect(none.purgeTokens.isEmpty && none.purgeNetworks.isEmpty)
+        #expect(none.purgeTokens.isEmpty && none.purgeFrom.isEmpty)
     }
 
     @Test(
@@ -46,7 +46,7 @@ struct PurgeTokenTests {
         let given = try ConfigurationSources(
             flags: [:], environment: ["NUTHATCH_PURGE_FROM": "10.0.0.0/8 ::1"]
         ).load()
-        #expect(given.purgeNetworks.map(\.description) == ["10.0.0.0/8", "::1/128"])
+        #expect(given.purgeFrom.map(\.description) == ["10.0.0.0/8", "::1/128"])
     }
 
     @Test("a running node takes over networks, and tokens that were changed in their file")
@@ -57,7 +57,7 @@ struct PurgeTokenTests {
         ).load()
         next.purgeTokens = try load(Self.word).tokens
         let (kept, change) = try sources.load().changed(to: next)
-        #expect(kept.purgeTokens == next.purgeTokens && kept.purgeNetworks.count == 1)
-        #expect(change.live.map(\.name) == [.purgeFrom] && change.awaitingRestart.isEmpty)
+        #expect(kept.purgeTokens == next.purgeTokens && kept.purgeFrom.count == 1)
+        #expect(change.live.map(\.setting.name) == ["purge-from"] && change.awaitingRestart.isEmpty)
     }
 }

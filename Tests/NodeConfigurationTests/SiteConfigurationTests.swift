@@ -55,10 +55,10 @@ struct SiteConfigurationTests {
     @Test("a site alone suffices beyond loopback, and then nothing else may be fetched")
     func siteSuffices() throws {
         let flags = ["listen": ["0.0.0.0:80"], "site": ["*=http://o.example"]]
-        #expect(try resolve(flags: flags).allowOrigins.isEmpty)
+        #expect(try resolve(flags: flags).allowOrigin.isEmpty)
         let file = "listen: 0.0.0.0:80\nsites: {a.example: 'http://o.example'}\n"
-        #expect(try resolve(file: file).allowOrigins.isEmpty)
-        #expect(try resolve(flags: ["site": ["*=http://o.example"]]).allowOrigins.isEmpty)
+        #expect(try resolve(file: file).allowOrigin.isEmpty)
+        #expect(try resolve(flags: ["site": ["*=http://o.example"]]).allowOrigin.isEmpty)
     }
 
     @Test("every setting of a site is taken from the file")
@@ -335,7 +335,7 @@ struct SiteConfigurationTests {
     func trustedProxies() throws {
         let flags = ["trusted-proxy": ["10.0.0.0/8", "::1"]]
         #expect(
-            try resolve(flags: flags).trustedProxies.map(\.description) == [
+            try resolve(flags: flags).trustedProxy.map(\.description) == [
                 "10.0.0.0/8", "::1/128",
             ])
     }

@@ -23,13 +23,4 @@ struct QuotedTextTests {
         #expect(text.quoted(limit: 81) == "\"\(text)\"")
         #expect(text.quoted(limit: 80) == "\"\(text.dropLast())…\"")
     }
-
-    @Test("a value's text is read as the same value", arguments: Setting.table)
-    func valuesAreReadAgain(setting: Setting) throws {
-        let texts = setting.defaults + [setting.example].compactMap(\.self)
-        for text in texts {
-            let value = try setting.parse(text, from: .flag)
-            #expect(try setting.parse(value.text, from: .flag) == value, "\(setting.name) \(text)")
-        }
-    }
 }

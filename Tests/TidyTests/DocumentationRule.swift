@@ -5,10 +5,12 @@ enum DocumentationRule {
         "typealias",
     ]
 
-    /// The `package` and `public` declarations without a documentation comment.
+    /// The `package` and `public` declarations without a documentation comment, but for rows of a
+    /// table, each of which states its meaning as an argument.
     static func undocumented(in text: SwiftText) -> [Violation] {
         text.code.indices.filter { index in
-            declaresForOthers(text.code[index]) && !isDocumented(index, in: text)
+            declaresForOthers(text.code[index]) && !isRow(text.code[index])
+                && !isDocumented(index, in: text)
         }.map { Violation(line: $0 + 1, message: "a package declaration without documentation") }
     }
 
@@ -19,6 +21,13 @@ enum DocumentationRule {
             let kind = words[access...].first(where: { kinds.contains(String($0)) })
         else { return false }
         return !kind.isEmpty && words[words.index(after: access)] != "import"
+    }
+
+    /// True for the declaration of a setting or of a site's option.
+    private static func isRow(_ line: String) -> Bool {
+        ["= SettingKey(", "= SettingKey<", "= SiteOption("].contains {
+            line[...].place(of: $0) != nil
+        }
     }
 
     private static func isDocumented(_ index: Int, in text: SwiftText) -> Bool {

@@ -82,7 +82,7 @@ package struct ConfigurationDocument: Sendable {
 extension ConfigurationDocument.Entry {
     fileprivate var json: JSON {
         [
-            "name": .text(setting.name.rawValue), "values": JSON(texts), "source": .text(source),
+            "name": .text(setting.name), "values": JSON(texts), "source": .text(source),
             "needs_restart": .bool(setting.needsRestart), "allowed": .text(setting.kind.allowed),
             "meaning": .text(setting.meaning),
         ]

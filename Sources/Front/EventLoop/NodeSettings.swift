@@ -10,24 +10,23 @@ import Wire
 /// reload.
 package struct NodeSettings: Sendable {
     /// Limits of request heads.
-    var headLimits = HeadLimits()
+    var headLimits: HeadLimits
     /// The configured sites, served beside the image API.
-    var sites = SiteTable.none
+    var sites: SiteTable
     /// Policies of ``sites``, in the same order.
-    var sitePolicies: [SitePolicy] = []
+    var sitePolicies: [SitePolicy]
     /// Policies of images requested by their URLs.
-    var images = ImagePolicies(
-        SitePolicy(ImageRules(), ImageSettings(), objectBytesMax: 64 << 20))
+    var images: ImagePolicies
     /// True if the image API serves images by the URLs of their origins.
-    var servesImages = true
+    var servesImages: Bool
     /// Networks whose connections begin with a PROXY protocol header naming the client.
-    var trustedProxies: [Network] = []
+    var trustedProxies: [Network]
     /// Networks of proxies whose X-Forwarded-For, -Proto and -Host are trusted.
-    var forwardedFrom: [Network] = []
+    var forwardedFrom: [Network]
     /// Permission to use the PURGE method.
-    var purgePermission = PurgePermission()
+    var purgePermission: PurgePermission
     /// Permissions on the admin port.
-    var adminAccess = AdminAccessPolicy()
+    var adminAccess: AdminAccessPolicy
     /// Token that a request must carry to receive the cache decision in its response; `nil`
     /// disables this.
     var decisionToken: [UInt8]?
@@ -36,33 +35,33 @@ package struct NodeSettings: Sendable {
     var signer: URLSigner?
 
     /// Maximum size of a normalised URL, in bytes.
-    var urlBytesMax = 8 * 1024
+    var urlBytesMax: Int
     /// Maximum size of a request body that is not forwarded, in bytes.
-    var requestBodyBytesMax: UInt64 = 1 << 20
+    var requestBodyBytesMax: UInt64
     /// Maximum number of ranges in a request.
-    var rangesMax = 16
+    var rangesMax: Int
     /// Maximum size of pipelined requests that wait during a response, in bytes.
-    var pipelineBytesMax = 64 << 10
+    var pipelineBytesMax: Int
 
     /// Time a connection may be idle between requests.
-    var idleTimeout = Interval.seconds(60)
+    var idleTimeout: Interval
     /// Time limit for a request head, from its first byte.
-    var headTimeout = Interval.seconds(10)
+    var headTimeout: Interval
     /// Time limit for a request body; for a forwarded one, ``bodyRateMin`` extends it.
-    var bodyTimeout = Interval.seconds(30)
+    var bodyTimeout: Interval
     /// Maximum time without read progress by a client.
-    var sendTimeout = Interval.seconds(60)
+    var sendTimeout: Interval
 
     /// TLS context of the data port; `nil` for plain connections.
     var tls: TLSServerContext?
     /// TLS context of the admin port; `nil` for plain connections.
     var adminTLS: TLSServerContext?
     /// Time limit for a TLS handshake.
-    var handshakeTimeout = Interval.seconds(10)
+    var handshakeTimeout: Interval
     /// Maximum number of concurrent TLS handshakes on each loop.
-    var handshakesMax = 1024
+    var handshakesMax: Int
     /// Maximum number of concurrent streams on an HTTP/2 connection.
-    var streamsMax = 128
+    var streamsMax: Int
 
     /// Returns the key under which a connection from `address` is counted: a trusted proxy has no
     /// limit of its own, because its clients are limited.
@@ -76,7 +75,7 @@ package struct NodeSettings: Sendable {
     }
 
     /// Limits of client connections.
-    package var connectionLimits = ConnectionLimiter.Limits(connectionsMax: 10_000)
+    package var connectionLimits: ConnectionLimiter.Limits
     /// Limits of admin connections, separate so that operators can connect when the clients' limit
     /// is reached.
     static let adminConnectionLimits = ConnectionLimiter.Limits(
@@ -84,15 +83,15 @@ package struct NodeSettings: Sendable {
     /// Time within which a request on an admin connection must have authenticated.
     static let authenticationTimeout = Interval.seconds(10)
     /// Maximum number of concurrent fetches from origins.
-    var fetchesMax = 1024
+    var fetchesMax: Int
     /// Share of the fetches that one client may use, in percent.
-    var clientPercent = 25
+    var clientPercent: Int
     /// Share of the fetches that one site or origin may use, in percent.
-    var originPercent = 75
+    var originPercent: Int
     /// Share of the fetches for requests with bodies, in percent; their clients may send slowly.
     static let uploadPercent = 50
     /// Bytes per minute that may be fetched for one client and that nobody reads.
-    var clientUnreadBytesMax: UInt64 = 64 << 20
+    var clientUnreadBytesMax: UInt64
     /// Limits of the fetches for each kind of holder.
     var fetchShares: QuotaTable.Limits {
         QuotaTable.Limits(
@@ -100,11 +99,11 @@ package struct NodeSettings: Sendable {
             uploadPercent: Self.uploadPercent)
     }
     /// Minimum rate of a request body, in bytes per second, beyond ``bodyTimeout``.
-    var bodyRateMin = 1024
+    var bodyRateMin: Int
     /// Maximum number of requests that wait for responses.
-    var waitersMax = 100_000
+    var waitersMax: Int
     /// Maximum time a request waits for the response head.
-    var waitTimeout = Interval.seconds(60)
+    var waitTimeout: Interval
     /// Maximum time a request relayed by another node waits for a fetch that it did not cause,
     /// before it fetches independently.
     ///
@@ -112,9 +111,9 @@ package struct NodeSettings: Sendable {
     /// other.
     static let joinedWaitTimeout = Interval.seconds(5)
     /// Maximum size of a body that is stored, in bytes.
-    var objectBytesMax: UInt64 = 64 << 20
+    var objectBytesMax: UInt64
     /// Maximum number of variants of one key.
-    var variantsMax = 64
+    var variantsMax: Int
     /// Interval at which uses of entries in memory are reported to the disk tier and peers; `nil`
     /// for never.
     var touchInterval: Interval?
@@ -178,10 +177,10 @@ package struct LoopSettings: Sendable {
     ) {
         node = NodeSettings(configuration, budget)
         accessLog = AccessLine.Format(configuration.accessLog)
-        guard change.affects(.origins) || change.hasNewOriginTrust else { return }
+        guard change.affects(OriginSection.self) || change.hasNewOriginTrust else { return }
         origins = OriginChanges(
             settings: OriginSettings(configuration, budget),
-            addressGuard: AddressGuard(allowing: configuration.allowPrivateOrigins),
-            patterns: configuration.allowOrigins)
+            addressGuard: AddressGuard(allowing: configuration.allowPrivateOrigin),
+            patterns: configuration.allowOrigin)
     }
 }

@@ -155,11 +155,11 @@ extension SitePolicy {
 /// The rules that a response must meet to be served as an image.
 struct ImageRules: Sendable {
     /// The media types of images, and those served in addition.
-    var types = ImageMediaTypes()
+    var types: ImageMediaTypes
     /// The largest number of pixels; `nil` for no limit.
     var pixelsMax: UInt64?
     /// True if raster images with a Content-Encoding are served, without inspection.
-    var acceptsContentCoding = false
+    var acceptsContentCoding: Bool
     /// The freshness lifetime if the origin names none (RFC 9111 §4.2.2 leaves it to the cache).
-    var defaultTTL = Interval.seconds(3600)
+    var defaultTTL: Interval
 }

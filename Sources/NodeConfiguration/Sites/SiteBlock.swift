@@ -34,7 +34,7 @@ struct SiteBlock: Hashable, Sendable {
     }
 
     /// The name of this site in faults.
-    var subject: String { "site \(pattern) (from \(source.text(for: .site)))" }
+    var subject: String { "site \(pattern) (from \(source.text))" }
 
     /// The site as the node uses it.
     var site: Site { Site(pattern, origin: origin, settings: settings) }
@@ -91,8 +91,8 @@ extension ConfigurationValues {
 
     /// All sites: those of the setting `site`, then those with settings of their own.
     var sites: [SiteBlock] {
-        let source = source(.site)
-        return plainSites(.site).map {
+        let source = source(Setting.origins.site.setting)
+        return self.site.map {
             SiteBlock(pattern: $0.pattern, origin: $0.origin, source: source)
         } + siteBlocks
     }
@@ -112,7 +112,7 @@ extension ConfigurationValues {
                 faults.append(.duplicateSite(site.pattern, from: site.source, and: other))
             }
             first[site.pattern] = site.source
-            if site.settings.requiresSignature, path(.signingKeyFile) == nil {
+            if site.settings.requiresSignature, self.signingKeyFile == nil {
                 faults.append(.missingSigningKeys(site.pattern, from: site.source))
             }
             if !site.origin.isSecure, let option = site.trustOption {
@@ -130,12 +130,12 @@ extension ConfigurationValues {
 
     /// Returns the fault of a body limit above the node's.
     private func objectFault(_ settings: SiteSettings, _ whose: String) -> [ConfigurationError] {
-        let limit = UInt64(self.bytes(.objectLimit))
+        let limit = UInt64(self.objectLimit)
         guard let bytes = settings.objectBytesMax, bytes > limit else { return [] }
         return [
             .siteValueAboveLimit(
-                whose, .objectLimit, SizeText.format(bytes), limit: .objectLimit,
-                SizeText.format(limit))
+                whose, .objectLimit, SizeText.format(bytes),
+                limit: Setting.memory.objectLimit.setting, SizeText.format(limit))
         ]
     }
 }

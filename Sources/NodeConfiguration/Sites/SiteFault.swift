@@ -57,7 +57,7 @@ package struct SiteFault: Error, Hashable, CustomStringConvertible {
 
     /// The fault in one line, with control bytes escaped.
     package var description: String {
-        let place = "(from \(source.text(for: .site)))"
+        let place = "(from \(source.text))"
         let quoted = text.withoutUserinfo.quoted(limit: 80)
         switch problem {
         case .pattern where site == nil:

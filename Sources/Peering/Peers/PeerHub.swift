@@ -100,7 +100,7 @@ package final class PeerHub: @unchecked Sendable {
     ///   - refuse: called when this node must not serve.
     package init(
         in host: PeeringHost, _ member: Member, _ incarnation: Incarnation,
-        _ configuration: ClusterConfiguration,
+        _ configuration: Configuration,
         secrets: TLSPeerContext, on loop: any EventLoop, loops: MultiThreadedEventLoopGroup,
         resolver: any NameResolver, refuse: @escaping @Sendable () -> Void
     ) {
@@ -110,7 +110,7 @@ package final class PeerHub: @unchecked Sendable {
         self.resolver = resolver
         self.onMustNotServe = refuse
         ownID = member.id
-        seeds = configuration.seeds
+        seeds = configuration.join
         sharedSecrets = Mutex(secrets)
         var random = SystemRandomNumberGenerator()
         dice = SplitMix64(seed: random.next())
@@ -121,7 +121,8 @@ package final class PeerHub: @unchecked Sendable {
         joinWatch = ClusterDiscovery(configuration.joinSettings, now: now)
         joinPromise = loop.makePromise()
         published = Mutex(MemberView(membership, [:]))
-        ringUpdater = RingUpdater(membership.own, weightMax: configuration.weightMax)
+        ringUpdater = RingUpdater(
+            membership.own, weightMax: UInt16(clamping: configuration.ringWeightLimit))
         replicas = configuration.replicas
         handoffSender = HandoffSender(
             in: host, own: ownID, replicas: replicas, ring: ringUpdater.ring, keys: offeredKeys,
@@ -191,10 +192,10 @@ package final class PeerHub: @unchecked Sendable {
     }
 
     /// Applies new secrets and seeds; open connections remain.
-    package func reconfigure(_ configuration: ClusterConfiguration) {
-        if let secrets = configuration.secrets { sharedSecrets.withLock { $0 = secrets } }
+    package func reconfigure(_ configuration: Configuration) {
+        if let secrets = configuration.clusterSecrets { sharedSecrets.withLock { $0 = secrets } }
         loop.execute { [self] in
-            seeds = configuration.seeds
+            seeds = configuration.join
             resolveSeeds()
         }
     }

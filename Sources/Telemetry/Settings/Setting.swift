@@ -1,28 +1,15 @@
-import Ground
-
-/// A row of the table of settings: the properties of a setting apart from its value.
+/// A setting of a node: everything about it but its value.
 package struct Setting: Hashable, Sendable {
-    /// The headings of settings in `--help`.
-    package enum Section: String, CaseIterable, Sendable {
-        case node = "Node"
-        case memory = "Memory"
-        case disk = "Disk"
-        case origins = "Origins"
-        case clients = "Clients"
-        case tls = "TLS"
-        case cluster = "Cluster"
-    }
-
-    /// The name of the setting.
-    package let name: SettingName
-    /// The heading in `--help`.
-    package let section: Section
-    /// The type of the values.
+    /// The name: the key in the file, and the flag without its dashes.
+    package let name: String
+    /// The type of the values, in words.
     package let kind: SettingKind
     /// The texts of the default values; empty if there is none.
     package let defaults: [String]
     /// The rule by which the default is computed; empty if ``defaults`` is the whole default.
     package let defaultNote: String
+    /// An example of a valid value.
+    package let example: String
     /// True if the setting may be repeated; values are separated by white space in the environment.
     package let isList: Bool
     /// True if a running node cannot apply a new value.
@@ -32,54 +19,39 @@ package struct Setting: Hashable, Sendable {
     /// The advice for a limit that is reached or a value that does not fit.
     package let advice: String
 
-    /// Creates a row from its parts.
+    /// Creates a setting from its parts; without an example, the default is one, or that of the
+    /// kind.
     package init(
-        _ name: SettingName, in section: Section, _ kind: SettingKind, default defaults: String...,
-        note defaultNote: String = "", isList: Bool = false, needsRestart: Bool = false,
-        meaning: String, advice: String
+        _ name: String, _ kind: SettingKind, defaults: [String], note defaultNote: String = "",
+        example: String? = nil, isList: Bool = false, needsRestart: Bool = false, meaning: String,
+        advice: String
     ) {
         self.name = name
-        self.section = section
         self.kind = kind
         self.defaults = defaults
         self.defaultNote = defaultNote
+        self.example = example ?? defaults.first ?? kind.example
         self.isList = isList
         self.needsRestart = needsRestart
         self.meaning = meaning
         self.advice = advice
     }
 
+    /// The command-line flag, such as `--memory-limit`.
+    package var flag: String { "--" + name }
+
+    /// The environment variable, such as `NUTHATCH_MEMORY_LIMIT`.
+    package var environmentName: String {
+        Self.environmentPrefix + String(name.uppercased().map { $0 == "-" ? "_" : $0 })
+    }
+
+    /// The prefix of all environment variables of a node.
+    package static let environmentPrefix = "NUTHATCH_"
+
     /// The default as displayed to an operator.
     package var defaultText: String {
         if !defaultNote.isEmpty { return defaultNote }
         return defaults.isEmpty ? "none" : defaults.joined(separator: " ")
-    }
-
-    /// An example of a valid value; `nil` if there is none.
-    package var example: String? {
-        switch kind {
-        case .network: "10.0.0.0/8"
-        case .originPattern: "*.example.com"
-        case .site: "www.example.com=http://127.0.0.1:9000"
-        case .mediaType: "application/json"
-        case .hostPort: name == .originProxy ? "proxy.example.com:3128" : "nuthatch:8082"
-        case .name: "nuthatch-1"
-        case .address: defaults.first ?? "127.0.0.1:8088"
-        case .path:
-            switch name {
-            case .config: "nuthatch.yaml"
-            case .decisionTokenFile: "/etc/nuthatch/decision-token"
-            case .tlsCertificate: "/etc/nuthatch/tls/www.pem"
-            case .tlsKey: "/etc/nuthatch/tls/www.key"
-            case .clientCA, .originCA: "/etc/nuthatch/tls/ca.pem"
-            case .signingKeyFile: "/etc/nuthatch/signing-keys"
-            case .purgeTokenFile: "/etc/nuthatch/purge-tokens"
-            case .adminTokenFile: "/etc/nuthatch/admin-tokens"
-            case .clusterSecretFile: "/etc/nuthatch/cluster-secret"
-            default: "/var/cache/nuthatch"
-            }
-        default: defaults.first
-        }
     }
 
     /// The paragraph for `--help`: meaning, units, range, default and environment variable.
@@ -89,128 +61,46 @@ package struct Setting: Hashable, Sendable {
         if isList { parts.append("May be repeated; separated by white space in the environment") }
         parts.append("Default: \(defaultText)")
         if needsRestart { parts.append("Changes only at a restart") }
-        parts.append("Environment: \(name.environmentName)")
+        parts.append("Environment: \(environmentName)")
         return meaning + ". " + parts.map { $0 + "." }.joined(separator: " ")
     }
 }
 
-extension Setting {
-    /// Parses one value of this setting.
-    ///
-    /// - Throws: the error with the setting, the source, the reason and the allowed values.
-    package func parse(
-        _ text: String, from source: SettingSource
-    ) throws(SettingError) -> SettingValue {
-        do throws(ParseFailure) {
-            return try parseValue(text)
-        } catch {
-            throw SettingError(setting: self, source: source, text: text, problem: error.problem)
-        }
+/// The type of a setting's values, in words.
+package struct SettingKind: Hashable, Sendable {
+    /// What a shell completes as a value.
+    package enum Completion: Hashable, Sendable {
+        case none
+        case file
+        case directory
     }
 
-    private struct ParseFailure: Error {
-        let problem: SettingError.Problem
-    }
+    /// The noun for a value in a sentence, with its article.
+    package let noun: String
+    /// The placeholder for a value in a synopsis.
+    package var placeholder: String
+    /// The permitted units of a value, smallest first; empty for kinds without a unit.
+    package let unit: String
+    /// The permitted range or form as text.
+    package var allowed: String
+    /// The permitted words; empty if values are not chosen among words.
+    package let choices: [String]
+    /// An example of a valid value; empty for kinds whose settings have a default or an example.
+    package let example: String
+    /// What a shell completes beside ``choices``.
+    package var completion: Completion
 
-    private func parseValue(_ text: String) throws(ParseFailure) -> SettingValue {
-        switch kind {
-        case .bytes(let range):
-            return .bytes(try Self.bounded(SizeText.parse(text), range))
-        case .duration(let range):
-            return .duration(try Self.bounded(DurationText.parse(text), range))
-        case .durationOrOff(let range):
-            if text == "off" { return .off }
-            return .duration(try Self.bounded(DurationText.parse(text), range))
-        case .count(let range):
-            return .count(try Self.bounded(Self.count(text), range))
-        case .address:
-            return .address(try Self.required(ListenAddress(text)))
-        case .addressOrOff:
-            if text == "off" { return .off }
-            return .address(try Self.required(ListenAddress(text)))
-        case .path:
-            return .path(try Self.required(text.isEmpty ? nil : text))
-        case .choice(let choices):
-            return .choice(try Self.required(choices.first { $0 == text }))
-        case .network:
-            return .network(try Self.network(text))
-        case .originPattern:
-            return .originPattern(try Self.required(OriginPattern(text)))
-        case .site:
-            return try Self.site(text)
-        case .mediaType:
-            return .mediaType(try Self.required(Self.mediaType(text)))
-        case .hostPort:
-            let (host, port) = try Self.required(HostPort(text)?.endpoint)
-            return .hostPort(host: host, port: port)
-        case .name:
-            let isName = text == NodeID.directoryName || Self.isName(text)
-            return .name(try Self.required(isName ? text : nil))
-        }
-    }
-
-    /// Parses the Host pattern before the first `=` and the base URL after it.
-    private static func site(_ text: String) throws(ParseFailure) -> SettingValue {
-        let parts = text.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-        guard parts.count == 2, let pattern = SitePattern(String(parts[0])) else {
-            throw ParseFailure(problem: .malformed)
-        }
-        do throws(BaseURL.Problem) {
-            return .site(pattern, try BaseURL(String(parts[1])))
-        } catch {
-            throw ParseFailure(problem: .malformed)
-        }
-    }
-
-    private static func isName(_ text: String) -> Bool {
-        (1...64).contains(text.utf8.count)
-            && text.utf8.allSatisfy { byte in
-                switch byte {
-                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                    UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."),
-                    UInt8(ascii: "_"):
-                    true
-                default: false
-                }
-            }
-    }
-
-    /// Returns type and subtype in lower case (RFC 9110 §8.3.1).
-    private static func mediaType(_ text: String) -> String? {
-        let parts = text.split(separator: "/", omittingEmptySubsequences: false)
-        let isType =
-            parts.count == 2
-            && parts.allSatisfy { !$0.isEmpty && $0.utf8.allSatisfy(ASCII.isToken) }
-        return isType ? text.lowercased() : nil
-    }
-
-    private static func required<Value>(_ value: Value?) throws(ParseFailure) -> Value {
-        guard let value else { throw ParseFailure(problem: .malformed) }
-        return value
-    }
-
-    private static func bounded<Value: Comparable>(
-        _ value: Value?, _ range: ClosedRange<Value>
-    ) throws(ParseFailure) -> Value {
-        let value = try required(value)
-        if value < range.lowerBound { throw ParseFailure(problem: .belowRange) }
-        if value > range.upperBound { throw ParseFailure(problem: .aboveRange) }
-        return value
-    }
-
-    /// Parses decimal digits only; the standard library would accept a sign.
-    private static func count(_ text: String) -> UInt64? {
-        text.utf8.allSatisfy { (0x30...0x39).contains($0) } ? UInt64(text) : nil
-    }
-
-    private static func network(_ text: String) throws(ParseFailure) -> Network {
-        do throws(Network.Problem) {
-            return try Network(parsing: text)
-        } catch {
-            switch error {
-            case .malformed: throw ParseFailure(problem: .malformed)
-            case .hostBitsSet(let meant): throw ParseFailure(problem: .hostBitsSet(meant: meant))
-            }
-        }
+    /// Creates a kind from its parts.
+    package init(
+        noun: String, placeholder: String, unit: String = "", allowed: String,
+        choices: [String] = [], example: String = "", completion: Completion = .none
+    ) {
+        self.noun = noun
+        self.placeholder = placeholder
+        self.unit = unit
+        self.allowed = allowed
+        self.choices = choices
+        self.example = example
+        self.completion = completion
     }
 }

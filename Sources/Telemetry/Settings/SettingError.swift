@@ -1,19 +1,19 @@
 /// The source of the text of a setting.
 package enum SettingSource: Hashable, Sendable {
-    /// The command line.
-    case flag
-    /// An environment variable.
-    case environment
+    /// The command line, with the flag.
+    case flag(String)
+    /// An environment variable, with its name.
+    case environment(String)
     /// A file, by the name that was given, and the line counted from 1.
     case file(name: String, line: Int?)
     /// The default in the table of settings.
     case builtIn
 
-    /// Returns the source as text for a message, such as `environment NUTHATCH_MEMORY_LIMIT`.
-    package func text(for name: SettingName) -> String {
+    /// The source as text for a message, such as `environment NUTHATCH_MEMORY_LIMIT`.
+    package var text: String {
         switch self {
-        case .flag: "flag \(name.flag)"
-        case .environment: "environment \(name.environmentName)"
+        case .flag(let flag): "flag \(flag)"
+        case .environment(let name): "environment \(name)"
         case .file(let file, let line):
             line.map { "\(file.singleLine), line \($0)" } ?? file.singleLine
         case .builtIn: "the built-in default"
@@ -24,7 +24,7 @@ package enum SettingSource: Hashable, Sendable {
 /// The error for an invalid value: the setting, the source, the reason, and the allowed values.
 package struct SettingError: Error, Hashable, CustomStringConvertible {
     /// The reason why a text is not a valid value.
-    package enum Problem: Hashable, Sendable {
+    package enum Problem: Error, Hashable {
         /// The text does not have the required form.
         case malformed
         /// The value is below the range.
@@ -60,26 +60,17 @@ package struct SettingError: Error, Hashable, CustomStringConvertible {
 
     /// The message for the operator, on one line with control characters escaped.
     package var description: String {
-        let name = setting.name
-        return "setting \(name.rawValue) (from \(source.text(for: name))): \(reason); "
-            + "allowed: \(setting.kind.allowed)" + example
-    }
-
-    private var example: String {
-        guard !isEnumerated, let example = setting.example else { return "" }
-        return ", e.g. \(example)"
-    }
-
-    private var isEnumerated: Bool {
-        guard case .choice = setting.kind else { return false }
-        return true
+        "setting \(setting.name) (from \(source.text)): \(reason); "
+            + "allowed: \(setting.kind.allowed)"
+            + (setting.kind.choices.isEmpty ? ", e.g. \(setting.example)" : "")
     }
 
     private var reason: String {
         let quoted = text.withoutUserinfo.quoted(limit: 80)
         return switch problem {
         case .malformed:
-            isEnumerated ? "\(quoted) is none of them" : "\(quoted) is not \(setting.kind.noun)"
+            "\(quoted) is "
+                + (setting.kind.choices.isEmpty ? "not \(setting.kind.noun)" : "none of them")
         case .belowRange: "\(quoted) is too small"
         case .aboveRange: "\(quoted) is too large"
         case .hostBitsSet(let meant): "\(quoted) has bits set past its prefix; perhaps \(meant)"

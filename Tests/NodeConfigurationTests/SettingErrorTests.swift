@@ -1,3 +1,4 @@
+import NodeConfiguration
 import Telemetry
 import Testing
 
@@ -5,12 +6,12 @@ import Testing
 struct SettingErrorTests {
     /// A bad text, the setting it is for, and what the message says between source and allowed.
     struct Refusal: CustomTestStringConvertible, Sendable {
-        let name: SettingName
+        let key: any AnySettingKey
         let text: String
         let says: String
         let allowed: String
 
-        var testDescription: String { "\(name.rawValue) \(text.debugDescription)" }
+        var testDescription: String { "\(key.setting.name) \(text.debugDescription)" }
     }
 
     private static let sizes = "16MiB…1TiB, e.g. 512MiB"
@@ -28,66 +29,76 @@ struct SettingErrorTests {
 
     static let refusals: [Refusal] = [
         Refusal(
-            name: .memoryLimit, text: "12x", says: "\"12x\" is not a size", allowed: sizes),
-        Refusal(name: .memoryLimit, text: "", says: "\"\" is not a size", allowed: sizes),
+            key: Setting.memory.memoryLimit, text: "12x", says: "\"12x\" is not a size",
+            allowed: sizes),
         Refusal(
-            name: .memoryLimit, text: "1MiB", says: "\"1MiB\" is too small", allowed: sizes),
+            key: Setting.memory.memoryLimit, text: "", says: "\"\" is not a size", allowed: sizes),
         Refusal(
-            name: .memoryLimit, text: "2TiB", says: "\"2TiB\" is too large", allowed: sizes),
+            key: Setting.memory.memoryLimit, text: "1MiB", says: "\"1MiB\" is too small",
+            allowed: sizes),
         Refusal(
-            name: .idleTimeout, text: "soon", says: "\"soon\" is not a duration", allowed: times),
-        Refusal(name: .idleTimeout, text: "9ms", says: "\"9ms\" is too small", allowed: times),
-        Refusal(name: .idleTimeout, text: "2d", says: "\"2d\" is too large", allowed: times),
+            key: Setting.memory.memoryLimit, text: "2TiB", says: "\"2TiB\" is too large",
+            allowed: sizes),
         Refusal(
-            name: .rangesLimit, text: "many", says: "\"many\" is not a number",
+            key: Setting.clients.idleTimeout, text: "soon", says: "\"soon\" is not a duration",
+            allowed: times),
+        Refusal(
+            key: Setting.clients.idleTimeout, text: "9ms", says: "\"9ms\" is too small",
+            allowed: times),
+        Refusal(
+            key: Setting.clients.idleTimeout, text: "2d", says: "\"2d\" is too large",
+            allowed: times),
+        Refusal(
+            key: Setting.clients.rangesLimit, text: "many", says: "\"many\" is not a number",
             allowed: "1…1000, e.g. 16"),
         Refusal(
-            name: .rangesLimit, text: "-1", says: "\"-1\" is not a number",
+            key: Setting.clients.rangesLimit, text: "-1", says: "\"-1\" is not a number",
             allowed: "1…1000, e.g. 16"),
         Refusal(
-            name: .rangesLimit, text: "0", says: "\"0\" is too small",
+            key: Setting.clients.rangesLimit, text: "0", says: "\"0\" is too small",
             allowed: "1…1000, e.g. 16"),
         Refusal(
-            name: .rangesLimit, text: "1001", says: "\"1001\" is too large",
+            key: Setting.clients.rangesLimit, text: "1001", says: "\"1001\" is too large",
             allowed: "1…1000, e.g. 16"),
         Refusal(
-            name: .listen, text: "8080", says: "\"8080\" is not an address and port",
+            key: Setting.node.listen, text: "8080", says: "\"8080\" is not an address and port",
             allowed: listens),
         Refusal(
-            name: .adminListen, text: "no", says: "\"no\" is not an address and port",
+            key: Setting.node.adminListen, text: "no", says: "\"no\" is not an address and port",
             allowed: addressesOrOff),
         Refusal(
-            name: .accessLog, text: "common", says: "\"common\" is none of them",
+            key: Setting.node.accessLog, text: "common", says: "\"common\" is none of them",
             allowed: "off, combined, json"),
         Refusal(
-            name: .allowPrivateOrigin, text: "10.0.0", says: "\"10.0.0\" is not a network",
+            key: Setting.origins.allowPrivateOrigin, text: "10.0.0",
+            says: "\"10.0.0\" is not a network",
             allowed: networks),
         Refusal(
-            name: .allowPrivateOrigin, text: "10.0.0.7/8",
+            key: Setting.origins.allowPrivateOrigin, text: "10.0.0.7/8",
             says: "\"10.0.0.7/8\" has bits set past its prefix; perhaps 10.0.0.0/8",
             allowed: networks),
         Refusal(
-            name: .allowOrigin, text: "http://a.example",
+            key: Setting.origins.allowOrigin, text: "http://a.example",
             says: "\"http://a.example\" is not an origin pattern", allowed: patterns),
         Refusal(
-            name: .allowType, text: "text/html; charset=utf-8",
+            key: Setting.origins.allowType, text: "text/html; charset=utf-8",
             says: "\"text/html; charset=utf-8\" is not a media type",
             allowed: "TYPE/SUBTYPE without parameters, e.g. application/json"),
         Refusal(
-            name: .originProxy, text: "http://proxy:3128",
+            key: Setting.origins.originProxy, text: "http://proxy:3128",
             says: "\"http://proxy:3128\" is not a host and port",
             allowed: "HOST:PORT, IPV4:PORT or [IPV6]:PORT, e.g. proxy.example.com:3128"),
         Refusal(
-            name: .site, text: "a b=http://o.example",
+            key: Setting.origins.site, text: "a b=http://o.example",
             says: "\"a b=http://o.example\" is not a site", allowed: sites),
         Refusal(
-            name: .config, text: "", says: "\"\" is not a path",
+            key: Setting.node.config, text: "", says: "\"\" is not a path",
             allowed: "a path, e.g. nuthatch.yaml"),
         Refusal(
-            name: .fence, text: "never", says: "\"never\" is not a duration",
+            key: Setting.cluster.fence, text: "never", says: "\"never\" is not a duration",
             allowed: "2s…10m or off, e.g. 10s"),
         Refusal(
-            name: .nodeName, text: "a node", says: "\"a node\" is not a name",
+            key: Setting.cluster.nodeName, text: "a node", says: "\"a node\" is not a name",
             allowed: "1 to 64 letters, digits, dots, hyphens and underscores, or @directory, "
                 + "e.g. nuthatch-1"),
     ]
@@ -96,19 +107,19 @@ struct SettingErrorTests {
         "a message names the setting, its source, the fault and what is allowed",
         arguments: refusals)
     func messageIsComplete(refusal: Refusal) {
-        let name = refusal.name
+        let setting = refusal.key.setting
         let sources: [(SettingSource, String)] = [
-            (.flag, "flag \(name.flag)"),
-            (.environment, "environment \(name.environmentName)"),
+            (.flag(setting.flag), "flag \(setting.flag)"),
+            (.environment("NUTHATCH_X"), "environment NUTHATCH_X"),
             (.file(name: "n.yaml", line: 3), "n.yaml, line 3"),
         ]
         for (source, from) in sources {
             let error = #expect(throws: SettingError.self) {
-                try name.setting.parse(refusal.text, from: source)
+                try refusal.key.entry(of: [(refusal.text, source)], from: source)
             }
             #expect(
                 error?.description == """
-                    setting \(name.rawValue) (from \(from)): \(refusal.says); \
+                    setting \(setting.name) (from \(from)): \(refusal.says); \
                     allowed: \(refusal.allowed)
                     """)
         }
@@ -116,12 +127,9 @@ struct SettingErrorTests {
 
     @Test("every kind has a refusal in this table")
     func everyKindIsRefused() {
-        let refused = Set(Self.refusals.map { $0.name.setting.kind.placeholder })
-        for setting in Setting.table {
-            guard case .choice = setting.kind else {
-                #expect(refused.contains(setting.kind.placeholder), "\(setting.name)")
-                continue
-            }
+        let refused = Set(Self.refusals.map { $0.key.setting.kind.placeholder })
+        for setting in Setting.table where setting.kind.choices.isEmpty {
+            #expect(refused.contains(setting.kind.placeholder), "\(setting.name)")
         }
     }
 
@@ -129,7 +137,7 @@ struct SettingErrorTests {
     func textIsQuoted() {
         let text = "a\n\u{1B}[2J\"" + String(repeating: "x", count: 1000)
         let error = #expect(throws: SettingError.self) {
-            try SettingName.loops.setting.parse(text, from: .environment)
+            try Setting.node.loops.entry(of: [(text, .flag("--loops"))], from: .flag("--loops"))
         }
         let line = error?.description ?? ""
         #expect(line.contains(#""a\n\u{1B}[2J\"xxx"#))

@@ -1,48 +1,8 @@
 package import Ground
 import HTTPRules
 package import Origin
-package import Telemetry
+import Telemetry
 package import Wire
-
-/// The settings of TLS for connections with clients, operators and origins.
-package struct TLSConfiguration: Sendable {
-    /// The paths of the certificate chains, as many as ``keyFiles``; empty for no TLS.
-    package var certificateFiles: [String]
-    /// The paths of the private keys, in the order of ``certificateFiles``.
-    package var keyFiles: [String]
-    /// The addresses on which clients are served in clear text in addition.
-    package var plainListen: [ListenAddress]
-    /// The oldest version that clients may use.
-    package var minimumVersion: TLSVersion
-    /// The time limit for a client's handshake.
-    package var handshakeTimeout: Interval
-    /// The largest number of concurrent handshakes, over all event loops.
-    package var handshakesMax: Int
-    /// The path of the issuers of operators' certificates; `nil` if operators need none.
-    package var clientCAFile: String?
-    /// The paths of issuers of origins' certificates, in addition to the system's.
-    package var originCAFiles: [String]
-    /// The oldest version that origins may use.
-    package var originMinimumVersion: TLSVersion
-    /// True if HTTP/2 is offered to origins.
-    package var offersHTTP2: Bool
-    /// The parsed contents of the files, as of the last load.
-    package var material = TLSMaterial()
-
-    /// Creates the settings from resolved values; the files are not read yet.
-    init(_ values: ConfigurationValues) {
-        certificateFiles = values.paths(.tlsCertificate)
-        keyFiles = values.paths(.tlsKey)
-        plainListen = values.addresses(.plainListen)
-        minimumVersion = values.tlsVersion(.tlsMinimum)
-        handshakeTimeout = values.interval(.tlsHandshakeTimeout)
-        handshakesMax = values.count(.tlsHandshakesLimit)
-        clientCAFile = values.path(.clientCA)
-        originCAFiles = values.paths(.originCA)
-        originMinimumVersion = values.tlsVersion(.originTLSMinimum)
-        offersHTTP2 = values.isOn(.originHTTP2)
-    }
-}
 
 /// The parsed certificates, keys and issuers, ready to use, so that a bad file is found before
 /// anything changes.
@@ -60,59 +20,59 @@ package struct TLSMaterial: Sendable {
     /// Creates material without TLS.
     package init() {}
 
-    /// Reads the files that `configuration` and `sites` name.
+    /// Reads the files that `configuration` and its sites name.
     ///
     /// - Throws: the fault of a file that cannot be used.
-    init(
-        of configuration: TLSConfiguration, sites: SiteTable
-    ) throws(ConfigurationError) {
-        try readTrust(of: configuration, sites: sites)
-        let files = zip(configuration.certificateFiles, configuration.keyFiles)
+    init(of configuration: Configuration) throws(ConfigurationError) {
+        try readTrust(of: configuration)
+        let files = zip(configuration.tlsCertificate, configuration.tlsKey)
         var identities: [TLSIdentity] = []
         for (certificate, key) in files {
             identities.append(
                 TLSIdentity(
-                    chainPEM: try Self.read(certificate, of: .tlsCertificate),
-                    keyPEM: try Self.read(key, of: .tlsKey), ocspDER: Self.staple(certificate)))
+                    chainPEM: try Self.read(certificate, of: Setting.tls.tlsCertificate),
+                    keyPEM: try Self.read(key, of: Setting.tls.tlsKey),
+                    ocspDER: Self.staple(certificate)))
         }
         guard !identities.isEmpty else { return }
         var settings = TLSServerSettings(
-            identities: identities, minimumVersion: configuration.minimumVersion)
+            identities: identities, minimumVersion: configuration.tlsMinimum)
         server = try Self.context(settings, of: configuration)
-        guard let file = configuration.clientCAFile else { return }
-        settings.clientCAPEM = try Self.read(file, of: .clientCA)
+        guard let file = configuration.clientCA else { return }
+        settings.clientCAPEM = try Self.read(file, of: Setting.tls.clientCA)
         settings.protocols = [.http11, .http10]
         admin = try Self.context(settings, of: configuration)
     }
 
     /// Reads the issuers and pins for origins.
     private mutating func readTrust(
-        of configuration: TLSConfiguration, sites table: SiteTable
+        of configuration: Configuration
     ) throws(ConfigurationError) {
         var issuers: [UInt8] = []
-        for file in configuration.originCAFiles {
-            let pem = try Self.read(file, of: .originCA)
+        for file in configuration.originCA {
+            let pem = try Self.read(file, of: Setting.tls.originCA)
             // Each file alone, which tells which one is at fault.
             do throws(TLSSetupError) {
                 _ = try OriginTrustStore(TLSClientSettings(trustsSystem: false, issuersPEM: pem))
             } catch {
-                throw .tls(.originCA, file: file, reason: Self.reason(error))
+                throw .tls(
+                    Setting.tls.originCA.setting, file: file, reason: Self.reason(error))
             }
             issuers += pem + [0x0A]
         }
         var settings = TLSClientSettings(
             issuersPEM: issuers.isEmpty ? nil : issuers,
-            minimumVersion: configuration.originMinimumVersion,
-            protocols: configuration.offersHTTP2 ? [.http2, .http11] : [.http11])
+            minimumVersion: configuration.originTLSMinimum,
+            protocols: configuration.originHTTP2 ? [.http2, .http11] : [.http11])
         do throws(TLSSetupError) {
             origins = try OriginTrustStore(settings)
         } catch {
             throw .tls(
-                .originCA, file: configuration.originCAFiles.first ?? "",
+                Setting.tls.originCA.setting, file: configuration.originCA.first ?? "",
                 reason: Self.reason(error))
         }
         settings.trustsSystem = false
-        for site in table.sites {
+        for site in configuration.sites.sites {
             let pins = site.settings.originPins.compactMap { TLSPin($0) }
             guard site.settings.originCAFile != nil || !pins.isEmpty else { continue }
             settings.pins = pins
@@ -149,13 +109,13 @@ package struct TLSMaterial: Sendable {
 
     /// Reads a file that a setting names.
     private static func read(
-        _ file: String, of name: SettingName
+        _ file: String, of key: SettingKey<some Sendable>
     ) throws(ConfigurationError) -> [UInt8] {
         do throws(ConfigurationError) {
             return try ConfigurationSources.read(file)
         } catch {
             guard case .unreadableFile(_, let reason) = error else { throw error }
-            throw .tls(name, file: file, reason: reason)
+            throw .tls(key.setting, file: file, reason: reason)
         }
     }
 
@@ -167,7 +127,7 @@ package struct TLSMaterial: Sendable {
 
     /// Creates a context and translates its error to the setting at fault.
     private static func context(
-        _ settings: TLSServerSettings, of configuration: TLSConfiguration
+        _ settings: TLSServerSettings, of configuration: Configuration
     ) throws(ConfigurationError) -> TLSServerContext {
         do throws(TLSSetupError) {
             return try TLSServerContext(settings)
@@ -175,20 +135,26 @@ package struct TLSMaterial: Sendable {
             switch error {
             case .certificate(let identity, let reason):
                 throw .tls(
-                    .tlsCertificate, file: configuration.certificateFiles[identity],
+                    Setting.tls.tlsCertificate.setting,
+                    file: configuration.tlsCertificate[identity],
                     reason: reason)
             case .refused(let identity, let reason):
-                let certificate = configuration.certificateFiles[identity]
+                let certificate = configuration.tlsCertificate[identity]
                 throw .tls(
-                    .tlsKey, file: configuration.keyFiles[identity],
+                    Setting.tls.tlsKey.setting, file: configuration.tlsKey[identity],
                     reason: "with \(certificate.quoted(limit: 4096)), \(reason)")
             case .key(let identity, let reason):
-                throw .tls(.tlsKey, file: configuration.keyFiles[identity], reason: reason)
+                throw .tls(
+                    Setting.tls.tlsKey.setting, file: configuration.tlsKey[identity], reason: reason
+                )
             case .issuers(let reason):
-                throw .tls(.clientCA, file: configuration.clientCAFile ?? "", reason: reason)
+                throw .tls(
+                    Setting.tls.clientCA.setting, file: configuration.clientCA ?? "", reason: reason
+                )
             default:
                 throw .tls(
-                    .tlsCertificate, file: configuration.certificateFiles.first ?? "",
+                    Setting.tls.tlsCertificate.setting,
+                    file: configuration.tlsCertificate.first ?? "",
                     reason: error.message)
             }
         }
