@@ -18,17 +18,8 @@ enum TypeLengthRule {
             room: "Cluster", type: "Membership", linesMax: 760,
             reason: "gossip, probing and identity are to become values of their own"),
         Exception(
-            room: "Node", type: "EventLoopContext", linesMax: 650,
-            reason: "the fetches and the hits of a loop are to become types of their own"),
-        Exception(
             room: "Node", type: "NodeCore", linesMax: 800,
             reason: "each part is to have what it needs of the node, and no more"),
-        Exception(
-            room: "Node", type: "OriginSource", linesMax: 640,
-            reason: "what decides of a response is to move to Serving"),
-        Exception(
-            room: "Node", type: "RequestHandler", linesMax: 2_060,
-            reason: "the steps of a request are to become types of their own"),
         Exception(
             room: "Simulation", type: "InvalidationSimulation", linesMax: 1_860,
             reason: "its own sequence of requests goes when it runs the machine of Serving"),
