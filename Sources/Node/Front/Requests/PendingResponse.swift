@@ -208,7 +208,6 @@ final class PendingResponse {
     /// Ends a response that was sent completely.
     func finish() {
         detach()
-        abandonUpload()
         response.finishResponse()
         response.resumeRequests()
     }
@@ -217,7 +216,6 @@ final class PendingResponse {
     func fail(with problem: Problem) {
         let status = cacheStatus(of: problem)
         detach()
-        abandonUpload()
         if response.plane == .data, let counter = problem.counter { context.counters.add(counter) }
         response.sendProblem(problem, status)
         response.resumeRequests()
@@ -229,7 +227,7 @@ final class PendingResponse {
         response.abort()
     }
 
-    /// Ends the wait without a response.
+    /// Ends without a response, or without the rest of one.
     func cancel() {
         abandonUpload()
         detach()
@@ -239,6 +237,7 @@ final class PendingResponse {
     func detach() {
         leaveFetch()
         handler.ended(self)
+        abandonUpload()
     }
 
     /// Returns the Cache-Status of an error response.

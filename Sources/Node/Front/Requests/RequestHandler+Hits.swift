@@ -17,7 +17,7 @@ extension RequestHandler {
         response.closesAfterResponse = response.isDraining || !parser.isPersistent
         response.isHeadRequest = parser.method == .head
         response.isHTTP10 = parser.isHTTP10
-        response.assignRequestID(parser, bytes)
+        response.assignRequestID(parser.fields, bytes)
         if context.hasAccessLog, plane != .internalRequest {
             (response.status, response.bodyBytes) = (0, 0)
             beginLog(bytes, now: now)

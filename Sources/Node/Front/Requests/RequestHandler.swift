@@ -149,11 +149,11 @@ final class RequestHandler {
         parser = RequestParser(limits: settings.headLimits)
     }
 
-    /// Prepares the log line of the request in the parser, if there is a log.
-    @inline(__always)
+    /// Prepares the log line of the request in the parser.
     func beginLog(_ bytes: Span<UInt8>, now: Instant) {
-        guard context.hasAccessLog else { return }
-        response.beginLog(parser, bytes, forwardedFor: forwarding?.client, now)
+        let request = LoggedRequest(
+            parser, bytes, over: response.protocolVersion, on: plane, as: response.requestID, now)
+        response.beginLog(request, forwardedFor: forwarding?.client)
     }
 
     /// Refuses a request that is malformed or late; this is the last response of the connection.
@@ -167,7 +167,12 @@ final class RequestHandler {
             identifyAndLog(request)
         } else {
             response.assignGeneratedID()
-            if context.hasAccessLog { response.beginLog(unreadableFor: forwarding?.client) }
+            if context.hasAccessLog {
+                response.beginLog(
+                    LoggedRequest(
+                        unreadableOn: plane, as: response.requestID, response.startedAt),
+                    forwardedFor: forwarding?.client)
+            }
         }
         response.isHTTP10 = parser.isHTTP10
         response.cacheResult = .none
@@ -183,7 +188,7 @@ final class RequestHandler {
         guard case .head = parser.parse(head, from: 0) else { return response.assignGeneratedID() }
         read(head, 0..<request.head.count)
         response.isHeadRequest = parser.method == .head
-        response.assignRequestID(parser, head)
-        beginLog(head, now: response.startedAt)
+        response.assignRequestID(parser.fields, head)
+        if context.hasAccessLog { beginLog(head, now: response.startedAt) }
     }
 }

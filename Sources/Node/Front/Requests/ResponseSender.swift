@@ -156,26 +156,14 @@ final class ResponseSender {
 
     // MARK: The access log
 
-    /// Prepares the log line of the request in `parser`.
+    /// Prepares the log line of a request.
     ///
     /// - Parameters:
-    ///   - parser: the parser that has read the request head.
-    ///   - bytes: the buffer that contains the request head.
+    ///   - request: the request.
     ///   - client: the client that a trusted proxy reports; `nil` if none does.
-    ///   - now: when the head was read.
-    func beginLog(
-        _ parser: borrowing RequestParser, _ bytes: Span<UInt8>, forwardedFor client: IPAddress?,
-        _ now: Instant
-    ) {
+    func beginLog(_ request: LoggedRequest, forwardedFor client: IPAddress?) {
         loggedClient = client
-        logged = LoggedRequest(
-            parser, bytes, over: protocolVersion, on: plane, as: requestID, now)
-    }
-
-    /// Prepares the log line of a request that could not be parsed.
-    func beginLog(unreadableFor client: IPAddress?) {
-        loggedClient = client
-        logged = LoggedRequest(unreadableOn: plane, as: requestID, startedAt)
+        logged = request
     }
 
     /// Logs the response that has ended.
@@ -193,11 +181,11 @@ final class ResponseSender {
 
 /// The ID of the request in progress.
 extension ResponseSender {
-    /// Assigns an ID to the request in `parser`, the client's own if it is acceptable.
+    /// Assigns an ID to the request with these fields, the client's own if it is acceptable.
     @inline(__always)
-    func assignRequestID(_ parser: borrowing RequestParser, _ bytes: Span<UInt8>) {
+    func assignRequestID(_ fields: borrowing FieldTable, _ bytes: Span<UInt8>) {
         assignGeneratedID()
-        if parser.fields.contains(.xRequestID) { useClientRequestID(parser, bytes) }
+        if fields.contains(.xRequestID) { useClientRequestID(fields, bytes) }
     }
 
     /// Assigns a generated ID, also to a request that could not be parsed.
@@ -209,10 +197,10 @@ extension ResponseSender {
 
     /// Adopts the ID sent by the client if there is exactly one and it is safe to repeat.
     @inline(never)
-    private func useClientRequestID(_ parser: borrowing RequestParser, _ bytes: Span<UInt8>) {
+    private func useClientRequestID(_ fields: borrowing FieldTable, _ bytes: Span<UInt8>) {
         var given: Range<Int>?
-        for index in 0..<parser.fields.count {
-            let line = parser.fields[index]
+        for index in 0..<fields.count {
+            let line = fields[index]
             guard line.id == .xRequestID else { continue }
             guard given == nil else { return }
             given = line.value.range

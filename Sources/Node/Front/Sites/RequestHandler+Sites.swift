@@ -31,6 +31,7 @@ extension RequestHandler {
     }
 
     /// Returns true for a target that the node itself serves, also under the site `*`.
+    @inline(__always)
     private func isServedByNode(_ bytes: Span<UInt8>) -> Bool {
         if settings.servesImages {
             guard case .notImage = ImageTarget.parse(bytes, at: parser.path.range) else {
