@@ -18,15 +18,6 @@ enum TypeLengthRule {
             room: "Cluster", type: "Membership", linesMax: 760,
             reason: "gossip, probing and identity are to become values of their own"),
         Exception(
-            room: "Front", type: "EventLoopContext", linesMax: 650,
-            reason: "the fetches and the hits of a loop are to become types of their own"),
-        Exception(
-            room: "Front", type: "OriginSource", linesMax: 640,
-            reason: "what decides of a response is to move to Serving"),
-        Exception(
-            room: "Front", type: "RequestHandler", linesMax: 2_060,
-            reason: "the steps of a request are to become types of their own"),
-        Exception(
             room: "Simulation", type: "InvalidationSimulation", linesMax: 1_860,
             reason: "its own sequence of requests goes when it runs the machine of Serving"),
         Exception(

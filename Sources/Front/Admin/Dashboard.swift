@@ -55,10 +55,10 @@ enum Dashboard {
     }
 }
 
-extension RequestHandler {
+extension AdminHandler {
     /// Sends the dashboard page.
     func sendDashboard() {
-        sendText(
+        response.sendText(
             status: 200, contentType: Dashboard.contentType, Dashboard.page,
             fields: Self.dashboardFields)
     }

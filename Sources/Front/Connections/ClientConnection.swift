@@ -11,7 +11,7 @@ protocol ClientConnection: AnyObject {
     var plane: RequestHandler.Plane { get }
     /// The client at the other end; `nil` after the connection has ended.
     var client: Client? { get }
-    /// Index of the connection in ``EventLoopContext/connections``.
+    /// Index of the connection in ``ConnectionTable/all``.
     var index: Int { get set }
     /// Start of the time since which the connection is idle: no request is in progress and no
     /// response bytes are queued; `nil` if it is not idle.

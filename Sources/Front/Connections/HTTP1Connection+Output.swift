@@ -46,7 +46,7 @@ extension HTTP1Connection: ResponseWriter {
 
     @inline(__always)
     func responseEnded() {
-        if handler.closesAfterResponse { return beginEnding() }
+        if response.closesAfterResponse { return beginEnding() }
         phase = .idle
     }
 
@@ -83,7 +83,7 @@ extension HTTP1Connection: ResponseWriter {
         guard phase != .closed, let context else { return }
         phase = .closed
         handler.cancelPendingResponse()
-        handler.client?.isAborted = true
+        response.client?.isAborted = true
         context.channel.reset()
     }
 
@@ -133,7 +133,7 @@ extension HTTP1Connection: ResponseWriter {
 
     /// Continues the response or the input after the socket has accepted everything.
     private func outputDrained() {
-        if handler.isResponding {
+        if response.isResponding {
             handler.proceed()
             // Input that arrived while the client read nothing.
             if handler.acceptsUpload { consumeInput() }
@@ -156,8 +156,8 @@ extension HTTP1Connection: ResponseWriter {
         retainedEntries.removeAll(keepingCapacity: true)
         resetQueuedBytes()
         if writeStall.isActive { endWriteStall() }
-        if handler.isDraining || hasInputEnded, isQuiescent { return scheduleEnd() }
-        guard handler.isResponding || phase == .ending || isReadPending || input.readableBytes > 0
+        if response.isDraining || hasInputEnded, isQuiescent { return scheduleEnd() }
+        guard response.isResponding || phase == .ending || isReadPending || input.readableBytes > 0
         else { return }
         // Deferred: the flush that led to this call is still on the call stack.
         loopContext.loop.assumeIsolated().execute { [self] in outputDrained() }
@@ -166,7 +166,7 @@ extension HTTP1Connection: ResponseWriter {
     /// Ends the detection of a stalled client, whose next time limit starts now.
     private func endWriteStall() {
         writeStall.end()
-        guard !handler.isResponding else { return }
+        guard !response.isResponding else { return }
         switch phase {
         case .idle: deadline = SystemClock.now() + settings.idleTimeout
         case .head where isReadPending: deadline = SystemClock.now() + settings.headTimeout

@@ -30,10 +30,10 @@ extension HTTP1Connection {
         let now = SystemClock.now()
         var position = 0
         while position < bytes.count, queuedBytes < NodeSettings.queuedBytesMax {
-            if handler.isResponding {
+            if response.isResponding {
                 guard handler.acceptsUpload else { return position }
                 position = forwardBody(bytes, from: position, now: now)
-                guard handler.upload != nil || !handler.isResponding else { return position }
+                guard handler.upload != nil || !response.isResponding else { return position }
                 continue
             }
             switch phase {
@@ -93,7 +93,7 @@ extension HTTP1Connection {
     private func switchToHTTP2(_ bytes: Span<UInt8>, from start: Int) -> Bool {
         let preface = Array("PRI * HTTP/2.0\r\n".utf8)
         guard plane == .data, bytes.count - start >= preface.count, let context,
-            let client = handler.client, !client.isSecure,
+            let client = response.client, !client.isSecure,
             bytes.copy(start..<start + preface.count) == preface
         else { return false }
         let rest = ByteBuffer(bytes: bytes.copy(start..<bytes.count))
@@ -101,7 +101,7 @@ extension HTTP1Connection {
         let next = HTTP2Connection(on: loopContext, client: client)
         do { try pipeline.addHandler(next, position: .after(self)) } catch { return false }
         context.fireChannelRead(wrapInboundOut(rest))
-        if handler.isDraining { next.drain() }
+        if response.isDraining { next.drain() }
         pipeline.removeHandler(self, promise: nil)
         return true
     }
@@ -110,7 +110,7 @@ extension HTTP1Connection {
     func refuse(_ problem: Problem) {
         let request = bufferedRequest.take()
         // The method of an unreadable request is unknown, and not that of the request before it.
-        if request == nil { handler.isHeadRequest = false }
+        if request == nil { response.isHeadRequest = false }
         handler.reject(problem, of: request)
     }
 
@@ -178,13 +178,13 @@ extension HTTP1Connection {
             switch bodyDecoder.next(bytes, from: position) {
             case .data(let extent, let next):
                 position = next
-                handler.uploadReceived(ByteBuffer(bytes: bytes.copy(extent.range)), now: now)
+                handler.upload?.received(ByteBuffer(bytes: bytes.copy(extent.range)), now: now)
             case .needsMore: return bytes.count
             case .end(let next):
-                handler.uploadEnded(bodyDecoder.trailers, now: now)
+                handler.pendingResponse?.uploadEnded(bodyDecoder.trailers, now: now)
                 return next
             case .refused(let refusal):
-                handler.uploadRejected(.malformedBody(refusal))
+                handler.pendingResponse?.uploadRejected(.malformedBody(refusal))
                 return bytes.count
             }
         }
@@ -213,7 +213,7 @@ extension HTTP1Connection {
     /// responses.
     func inputClosed() {
         hasInputEnded = true
-        if handler.isResponding {
+        if response.isResponding {
             if handler.upload != nil, input.readableBytes == 0 { uploadTruncated() }
             return
         }
@@ -226,7 +226,7 @@ extension HTTP1Connection {
 
     /// Drops an incomplete request after the end of the input, and closes if nothing is queued.
     func endInput() {
-        guard !handler.isResponding, input.readableBytes == 0 || phase != .idle else { return }
+        guard !response.isResponding, input.readableBytes == 0 || phase != .idle else { return }
         guard phase == .idle || phase == .head || phase == .body else { return }
         input.clear()
         bufferedRequest = nil

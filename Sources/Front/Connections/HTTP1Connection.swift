@@ -38,7 +38,9 @@ final class HTTP1Connection: ChannelDuplexHandler, RemovableChannelHandler, Clie
     let loopContext: EventLoopContext
     /// Handler of the requests of this connection.
     let handler: RequestHandler
-    /// Index in ``EventLoopContext/connections``.
+    /// Sender of its responses.
+    let response: ResponseSender
+    /// Index in ``ConnectionTable/all``.
     var index = 0
     var phase = Phase.idle
     /// Instant by which the client must have sent what ``phase`` waits for.
@@ -74,14 +76,15 @@ final class HTTP1Connection: ChannelDuplexHandler, RemovableChannelHandler, Clie
     var discardedBytes = 0
 
     var plane: RequestHandler.Plane { handler.plane }
-    var client: Client? { handler.client }
+    var client: Client? { response.client }
     var settings: NodeSettings { loopContext.settings }
 
     /// Creates a connection for a channel of the loop of `loopContext`.
     init(on loopContext: EventLoopContext, plane: RequestHandler.Plane, client: Client) {
         self.loopContext = loopContext
         handler = RequestHandler(on: loopContext, plane: plane, protocolVersion: .http1)
-        handler.client = client
+        response = handler.response
+        response.client = client
         retainedEntries.reserveCapacity(8)
     }
 
@@ -90,16 +93,16 @@ final class HTTP1Connection: ChannelDuplexHandler, RemovableChannelHandler, Clie
     func handlerAdded(context: ChannelHandlerContext) {
         self.context = context
         if client?.isSecure == false { writer.open(context) }
-        handler.writer = self
-        loopContext.connectionOpened(self)
+        response.writer = self
+        loopContext.connections.add(self)
         deadline = SystemClock.now() + settings.idleTimeout
         if context.channel.isActive, loopContext.hasAccessLog {
-            handler.client?.recordRemoteAddress()
+            response.client?.recordRemoteAddress()
         }
     }
 
     func channelActive(context: ChannelHandlerContext) {
-        if loopContext.hasAccessLog { handler.client?.recordRemoteAddress() }
+        if loopContext.hasAccessLog { response.client?.recordRemoteAddress() }
         context.fireChannelActive()
     }
 
@@ -114,7 +117,7 @@ final class HTTP1Connection: ChannelDuplexHandler, RemovableChannelHandler, Clie
         handler.connectionClosed()
         writer.close()
         retainedEntries.removeAll()
-        loopContext.connectionClosed(self)
+        loopContext.connections.remove(self)
         self.context = nil
     }
 
@@ -151,7 +154,7 @@ final class HTTP1Connection: ChannelDuplexHandler, RemovableChannelHandler, Clie
     }
 
     /// True if input must wait: a response is in progress, or the origin accepts no more of a body.
-    private var isInputPaused: Bool { handler.isResponding && !handler.acceptsUpload }
+    private var isInputPaused: Bool { response.isResponding && !handler.acceptsUpload }
 
     /// Handles the drained socket: the water mark is one byte, so writable means that everything
     /// flushed was accepted.
@@ -200,7 +203,7 @@ extension HTTP1Connection {
                 return abort()
             }
         }
-        if handler.isResponding {
+        if response.isResponding {
             handler.ticked(now)
             return flush()
         }
@@ -227,10 +230,12 @@ extension HTTP1Connection {
 
     /// Closes the connection as soon as no response is in progress.
     func drain() {
-        handler.isDraining = true
-        handler.closesAfterResponse = true
+        response.isDraining = true
+        response.closesAfterResponse = true
         // A tunnel has no end of its own; it is ended as soon as it is idle.
-        if handler.upload?.isTunnel == true { handler.updateUploadDeadline(now: SystemClock.now()) }
+        if let upload = handler.upload, upload.isTunnel {
+            upload.updateDeadline(now: SystemClock.now())
+        }
         if isQuiescent { close() }
     }
 
@@ -242,7 +247,7 @@ extension HTTP1Connection {
 
     /// A partially read head counts as idle, because it is no request yet.
     var idleSince: Instant? {
-        guard !handler.isResponding, queuedBytes == 0 else { return nil }
+        guard !response.isResponding, queuedBytes == 0 else { return nil }
         switch phase {
         case .idle: return deadline - settings.idleTimeout
         case .head: return deadline - settings.headTimeout
@@ -253,7 +258,7 @@ extension HTTP1Connection {
 
     /// True if nothing is in progress in either direction.
     var isQuiescent: Bool {
-        phase == .idle && !handler.isResponding && queuedBytes == 0 && input.readableBytes == 0
+        phase == .idle && !response.isResponding && queuedBytes == 0 && input.readableBytes == 0
     }
 
     /// Applies new settings: running deadlines shift as if set with the new time limits, and the
@@ -263,10 +268,10 @@ extension HTTP1Connection {
     /// bytes are parsed twice, with results that must agree.
     func settingsChanged(from old: NodeSettings) {
         hasOutdatedLimits = handler.parser.limits != settings.headLimits
-        if handler.client?.remote == "-", loopContext.hasAccessLog {
-            handler.client?.recordRemoteAddress()
+        if response.client?.remote == "-", loopContext.hasAccessLog {
+            response.client?.recordRemoteAddress()
         }
-        guard !handler.isResponding else { return writeStall.reconfigure(settings, after: old) }
+        guard !response.isResponding else { return writeStall.reconfigure(settings, after: old) }
         switch phase {
         case .idle: deadline.shift(from: old.idleTimeout, to: settings.idleTimeout)
         case .head: deadline.shift(from: old.headTimeout, to: settings.headTimeout)

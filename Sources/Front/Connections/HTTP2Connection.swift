@@ -76,7 +76,7 @@ final class HTTP2Connection: ChannelDuplexHandler, MissSchedulerWaiter {
     func handlerAdded(context: ChannelHandlerContext) {
         self.context = context
         if !connectedClient.isSecure { writer.open(context) }
-        loopContext.connectionOpened(self)
+        loopContext.connections.add(self)
         deadline = SystemClock.now() + settings.idleTimeout
         if loopContext.hasAccessLog { connectedClient.recordRemoteAddress() }
     }
@@ -91,7 +91,7 @@ final class HTTP2Connection: ChannelDuplexHandler, MissSchedulerWaiter {
         writer.close()
         session.transportClosed(.cancel)
         retainedEntries.removeAll()
-        loopContext.connectionClosed(self)
+        loopContext.connections.remove(self)
         self.context = nil
     }
 
@@ -275,7 +275,7 @@ extension HTTP2Connection: HTTP2ServerDelegate {
         // queue.
         guard exchange.isQueued else { return }
         session.pauseReceiving()
-        loopContext.missScheduler.queue.append(self, of: exchange.shareHolder)
+        loopContext.missScheduler.queue.append(self, of: exchange.quotaHolder)
     }
 
     func requestRefused(_ stream: HTTP2Stream, _ refusal: RequestParseError, hasBody: Bool) {

@@ -37,9 +37,9 @@ final class HTTP2Exchange: ResponseWriter {
     private var deadline = Instant.distantFuture
 
     /// True if the request waits for a turn of ``MissScheduler``.
-    var isQueued: Bool { handler.pendingResponse?.queueEntry != nil }
+    var isQueued: Bool { handler.pendingResponse?.isQueued == true }
     /// Holder of the quotas that the request uses.
-    var shareHolder: QuotaHolder? { handler.shareHolder }
+    var quotaHolder: QuotaHolder? { handler.quotaHolder }
     /// Bytes of the response in the stream's queue.
     var queuedBytes: Int { stream?.bytesQueued ?? 0 }
 
@@ -75,7 +75,7 @@ final class HTTP2Exchange: ResponseWriter {
                 beginDiscarding(head, now: now)
             }
         case .refused(let refusal):
-            handler.isHeadRequest = handler.parser.method == .head
+            handler.response.isHeadRequest = handler.parser.method == .head
             refuse(refusal)
         case .head, .incomplete:
             handler.parser.reset()
@@ -89,7 +89,7 @@ final class HTTP2Exchange: ResponseWriter {
         _ stream: HTTP2Stream, of connection: HTTP2Connection, refusing refusal: RequestParseError
     ) {
         open(stream, connection)
-        handler.isHeadRequest = false
+        handler.response.isHeadRequest = false
         refuse(refusal)
     }
 
@@ -105,8 +105,8 @@ final class HTTP2Exchange: ResponseWriter {
         self.connection = connection
         session = connection.session
         stream.owner = self
-        handler.writer = self
-        handler.client = connection.client
+        handler.response.writer = self
+        handler.response.client = connection.client
     }
 
     /// Begins to read the body of a request that is not forwarded, because some clients do not read
@@ -160,7 +160,8 @@ final class HTTP2Exchange: ResponseWriter {
         if let request = bufferedRequest.take() { return handler.respond(request, now: now) }
         guard handler.upload != nil else { return }
         guard let trailers = Trailers(section.copy(0..<section.count)) else {
-            return handler.uploadRejected(.malformedBody(.forbiddenTrailer))
+            handler.pendingResponse?.uploadRejected(.malformedBody(.forbiddenTrailer))
+            return
         }
         pendingTrailers = trailers
         forwardEnd(now: now)
@@ -168,7 +169,7 @@ final class HTTP2Exchange: ResponseWriter {
 
     /// Passes a piece of the body to the handler, and opens the flow-control window for it.
     private func forward(_ piece: ByteBuffer, now: Instant) {
-        handler.uploadReceived(piece, now: now)
+        handler.upload?.received(piece, now: now)
         guard let stream else { return }
         session?.consume(stream, bytes: piece.readableBytes)
     }
@@ -179,13 +180,13 @@ final class HTTP2Exchange: ResponseWriter {
             return
         }
         pendingTrailers = nil
-        handler.uploadEnded(trailers, now: now)
+        handler.pendingResponse?.uploadEnded(trailers, now: now)
     }
 
     /// Handles a stream whose queued output has been sent.
     func drained() {
         moveRetainedEntries()
-        if handler.isResponding { handler.proceed() }
+        if handler.response.isResponding { handler.proceed() }
     }
 
     /// Moves the retained entries to the connection, whose queue has their bytes now.
@@ -200,7 +201,7 @@ final class HTTP2Exchange: ResponseWriter {
     /// - Returns: false if the exchange must stay until the stream ends.
     func detach() -> Bool {
         guard let stream, stream.isEnding, stream.isRemoteEnded, !stream.isReset,
-            !handler.isResponding, retainedEntries.count <= 1
+            !handler.response.isResponding, retainedEntries.count <= 1
         else { return false }
         stream.owner = nil
         stream.source = retainedEntries.first
@@ -232,7 +233,7 @@ final class HTTP2Exchange: ResponseWriter {
     }
 
     /// Marks the response as aborted by the node, not by the client.
-    func responseAborted() { handler.isAborted = true }
+    func responseAborted() { handler.response.isAborted = true }
 
     // MARK: Output
 

@@ -96,7 +96,7 @@ package struct Listener: CustomStringConvertible {
     /// same client if that client has reached its own limit.
     ///
     /// The search covers this loop and then the others: first for a connection that has been idle
-    /// for ``EventLoopContext/idleTimeMin``, then for any idle one. Connections to the admin port
+    /// for ``ConnectionTable/idleTimeMin``, then for any idle one. Connections to the admin port
     /// are refused only after several searches with pauses between them: when many arrive at once,
     /// some hold a slot before they have a connection that could be closed. At most as many of them
     /// wait as there are slots, because each holds a descriptor; beyond that, the longest waiting
@@ -108,7 +108,7 @@ package struct Listener: CustomStringConvertible {
         let response = context.node.slots.admit(holder, side)
         guard response != .admitted else { return context.loop.makeSucceededFuture(response) }
         let contexts = [context] + context.node.contexts.filter { $0 !== context }
-        let bounds = [SystemClock.now() - EventLoopContext.idleTimeMin, .distantFuture]
+        let bounds = [SystemClock.now() - ConnectionTable.idleTimeMin, .distantFuture]
         let places = bounds.flatMap { bound in contexts.map { (context: $0, idleBefore: bound) } }
         return preempt(places[...], holder, side, response, context).flatMap { response in
             guard response != .admitted, side == .admin, attemptsLeft > 1 else {

@@ -43,11 +43,11 @@ final class ProxyProtocolHandler: ChannelInboundHandler, RemovableChannelHandler
 
     func handlerAdded(context: ChannelHandlerContext) {
         self.context = context
-        loopContext.connectionOpened(self)
+        loopContext.connections.add(self)
     }
 
     func handlerRemoved(context: ChannelHandlerContext) {
-        loopContext.connectionClosed(self)
+        loopContext.connections.remove(self)
         self.context = nil
     }
 

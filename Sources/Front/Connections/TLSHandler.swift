@@ -66,7 +66,7 @@ final class TLSHandler: ChannelDuplexHandler, ClientConnection {
         loopContext.handshakes += 1
         isRegistered = true
         writer.open(context)
-        loopContext.connectionOpened(self)
+        loopContext.connections.add(self)
     }
 
     func channelInactive(context: ChannelHandlerContext) {
@@ -217,7 +217,7 @@ final class TLSHandler: ChannelDuplexHandler, ClientConnection {
         guard isRegistered else { return }
         isRegistered = false
         loopContext.handshakes -= 1
-        loopContext.connectionClosed(self)
+        loopContext.connections.remove(self)
     }
 
     // MARK: Management by the context until the handshake is complete

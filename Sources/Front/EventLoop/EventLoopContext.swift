@@ -79,17 +79,13 @@ package final class EventLoopContext: NIOScheduledCallbackHandler, @unchecked Se
     private(set) var dateLine = DateLine(SystemClock.wallTime())
     /// Origin client of this loop.
     let origin: OriginClient
-    /// The open connections of clients and operators; each stores its index in this array.
-    private(set) var connections: [any ClientConnection] = []
-    /// Connections to preempt, the next one last; see ``IdleConnectionOrder``.
-    var preemptionCandidates: (data: [PreemptionCandidate], admin: [PreemptionCandidate]) = ([], [])
-    /// Connections that may still be examined for preemption before the next ``tick``.
-    var scanBudget = ScanBudget()
+    /// The open connections of clients and operators.
+    var connections = ConnectionTable()
     /// Exchanges that no stream uses.
     var idleExchanges: [HTTP2Exchange] = []
     /// True after ``stop()``.
     private(set) var isStopped = false
-    /// Handlers and peer handlers that wait for a fetch, by fetch.
+    /// Responses and peer handlers that wait for a fetch, by fetch.
     private var waitingReaders: [ObjectIdentifier: [any FetchReader]] = [:]
     /// Fetches whose readers are woken after the current events.
     private var wokenFetches: [ActiveFetch] = []
@@ -185,7 +181,7 @@ package final class EventLoopContext: NIOScheduledCallbackHandler, @unchecked Se
                 settings: origins.settings, addressGuard: origins.addressGuard,
                 patterns: origins.patterns)
         }
-        for connection in connections { connection.settingsChanged(from: old) }
+        for connection in connections.all { connection.settingsChanged(from: old) }
     }
 
     /// Returns the memory share of responses under `plan`; `nil` if it is unlimited.
@@ -199,7 +195,7 @@ package final class EventLoopContext: NIOScheduledCallbackHandler, @unchecked Se
         deadlineTimer.stop()
         missTimer.stop()
         abortConnections()
-        for connection in connections where connection.plane == .admin { connection.close() }
+        for connection in connections.all where connection.plane == .admin { connection.close() }
         isStopped = true
         idleExchanges = []
         origin.shutDown()
@@ -209,31 +205,49 @@ package final class EventLoopContext: NIOScheduledCallbackHandler, @unchecked Se
 
     // MARK: Connections
 
-    /// Adds a connection to ``connections``.
-    func connectionOpened(_ connection: any ClientConnection) {
-        connection.index = connections.count
-        connections.append(connection)
-    }
-
-    /// Removes a connection, whose index the last one takes.
-    func connectionClosed(_ connection: any ClientConnection) {
-        let last = connections.removeLast()
-        guard last !== connection else { return }
-        connections[connection.index] = last
-        last.index = connection.index
-    }
-
     /// Stops reading client requests; every client connection closes after the responses in
     /// progress.
     ///
     /// Admin connections stay open.
     package func drain() {
-        for connection in connections where connection.plane == .data { connection.drain() }
+        for connection in connections.all where connection.plane == .data { connection.drain() }
     }
 
     /// Aborts all client connections, whatever their state.
     package func abortConnections() {
-        for connection in connections where connection.plane == .data { connection.abort() }
+        for connection in connections.all where connection.plane == .data { connection.abort() }
+    }
+
+    /// Closes an idle connection of `side` on this loop and gives its slot to a new connection.
+    ///
+    /// - Parameters:
+    ///   - side: the plane of the new connection.
+    ///   - holder: the key of the new connection.
+    ///   - response: the decision on the new connection, which determines the connections that
+    ///     qualify.
+    ///   - bound: only connections idle since before this instant qualify.
+    /// - Returns: true if no slot was needed or one was transferred; false if none was preempted.
+    func preemptIdleConnection(
+        _ side: RequestHandler.Plane, for holder: ConnectionLimiter.ClientKey,
+        _ response: ConnectionLimiter.AdmissionDecision,
+        idleBefore bound: Instant = .distantFuture
+    ) -> Bool {
+        let idle: ConnectionTable.IdleConnection?
+        switch response {
+        case .admitted: return true
+        case .connectionLimitReached:
+            idle = connections.nextIdle(side, isLocal: holder.isLocal, before: bound)
+        case .clientLimitReached:
+            idle = connections.longestIdle(side, of: holder, before: bound)
+        }
+        // The client of `holder` may have reached its own limit.
+        guard let (connection, client) = idle,
+            node.slots.transfer(client.limiterKey, to: holder, connection.plane)
+        else { return false }
+        client.isPreempted = true
+        if connection.plane == .data { counters.add(.connectionsEvicted) }
+        connection.close()
+        return true
     }
 
     // MARK: Fetches
@@ -244,13 +258,13 @@ package final class EventLoopContext: NIOScheduledCallbackHandler, @unchecked Se
     ///   - run: the fetch to start.
     ///   - name: name of the response on disk; `nil` if it has none.
     ///   - asksDisk: true if the disk is read before the origin or peers are contacted.
-    ///   - handler: the handler whose request causes the fetch; `nil` in the background.
+    ///   - requester: the response whose request causes the fetch; `nil` in the background.
     /// - Returns: the driver, which this context retains until the fetch ends.
     @discardableResult
     func startFetch(
-        _ run: ActiveFetch, name: EntryName?, asksDisk: Bool, for handler: RequestHandler?
+        _ run: ActiveFetch, name: EntryName?, asksDisk: Bool, for requester: PendingResponse?
     ) -> LookupDriver {
-        let driver = LookupDriver(run, name: name, on: self, for: handler)
+        let driver = LookupDriver(run, name: name, on: self, for: requester)
         fetches[ObjectIdentifier(run)] = driver
         driver.handle { $0.started(readsDisk: asksDisk, effects: &$1) }
         return driver
@@ -318,13 +332,13 @@ package final class EventLoopContext: NIOScheduledCallbackHandler, @unchecked Se
         dateLine.update(SystemClock.wallTime())
         let elapsed = now - lastTick
         lastTick = now
-        scanBudget = ScanBudget()
+        connections.renewBudget()
         for fetch in Array(fetches.values) {
             fetch.fetch.ticked(elapsed, isContended: fetch.isContended)
         }
         // In reverse, because a connection that closes is replaced at its index by the last one.
-        for index in connections.indices.reversed() where index < connections.count {
-            connections[index].ticked(now)
+        for index in connections.all.indices.reversed() where index < connections.all.count {
+            connections.all[index].ticked(now)
         }
         if index == 0 {
             node.ticketKeys.rotateIfDue(settings, now: now)

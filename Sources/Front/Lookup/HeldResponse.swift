@@ -5,25 +5,92 @@ import NIOCore
 import Store
 import Telemetry
 
+/// The parts of a response with an accepted head that are required until the end of the body.
+struct AcceptedResponse {
+    /// The head, limited by redirects.
+    let head: ResponseHead
+    let cacheability: Cacheability
+    let storageDecision: StorageDecision
+    /// Request fields that select the response.
+    let nominated: FieldNames
+    /// Key of a variant; `nil` for the request's own key.
+    let entryKey: EntryKey?
+    /// Variant index to insert; `nil` for a primary entry.
+    let variantIndex: VariantIndex?
+    /// Cache tags of the response.
+    let tags: [[UInt8]]
+    /// Times of request and response.
+    let timing: Freshness.ResponseTiming
+}
+
 /// A response of which the readers have received nothing, not even the head, until its first bytes
 /// show whether it is an acceptable image.
 struct HeldResponse {
     /// The accepted response.
-    let response: OriginSource.AcceptedResponse
+    let response: AcceptedResponse
     /// The body length sent by the origin; `nil` if unknown.
     let length: UInt64?
     /// Inspection of the body's first bytes.
-    var probe: ImageProbe
+    private var probe: ImageProbe
     /// The body received so far.
-    var body = BodyBuffer(isRetained: false)
+    private var body = BodyBuffer(isRetained: false)
     /// Bytes of memory reserved for the body.
-    var reservedBytes = 0
+    private var reservedBytes = 0
 
     /// Creates a held response without body bytes.
-    init(response: OriginSource.AcceptedResponse, length: UInt64?) {
+    init(response: AcceptedResponse, length: UInt64?) {
         self.response = response
         self.length = length
         probe = ImageProbe(response.head)
+    }
+
+    /// The kind of the body, as far as it is known.
+    var result: ImageProbeResult { probe.result }
+
+    /// Adds a piece to the body.
+    mutating func append(_ piece: ByteBuffer) {
+        probe.consume(piece.readableBytesUInt8Span)
+        body.append(piece)
+    }
+
+    /// Records the end of the body.
+    mutating func finish() {
+        probe.finish()
+    }
+
+    /// Reserves memory for the bytes beyond the first `free`, until the kind of the body is known.
+    ///
+    /// - Parameters:
+    ///   - free: number of bytes that need no reservation.
+    ///   - reserve: reserves bytes; returns false if there is no capacity.
+    /// - Returns: false if there is no capacity.
+    mutating func reserveMemory(beyond free: Int, _ reserve: (Int) -> Bool) -> Bool {
+        while probe.result == .needsMore, body.heldBytes > free + reservedBytes {
+            guard reserve(Self.reservationStepBytes) else { return false }
+            reservedBytes += Self.reservationStepBytes
+        }
+        return true
+    }
+
+    /// Bytes of memory reserved at a time.
+    private static let reservationStepBytes = 64 << 10
+
+    /// Length of the rest of the body; `nil` if unknown.
+    var remainingBytes: UInt64? { length.map { $0 - min($0, body.endOffset) } }
+
+    /// The body received so far, in pieces.
+    var pieces: [ByteBuffer] {
+        var pieces: [ByteBuffer] = []
+        body.appendSlices(from: 0, count: body.heldBytes, to: &pieces)
+        return pieces
+    }
+
+    /// Returns the problem of an image with more than `pixelsMax` pixels, if this is one.
+    func problem(pixelsMax: UInt64?) -> Problem? {
+        guard let pixelsMax, let size = probe.result.metadata?.size, size.pixels > pixelsMax else {
+            return nil
+        }
+        return .imageTooLarge(size, pixelsMax: pixelsMax)
     }
 }
 
@@ -36,61 +103,37 @@ extension OriginSource {
     }
 
     /// Adds a piece to the body of the held response.
+    ///
+    /// A small amount of bytes needs no reservation, as for any body that is passed on without
+    /// capacity in memory. The reservation becomes part of that of the fetch.
     func holdUntilRecognised(_ piece: ByteBuffer) {
-        heldResponse?.probe.consume(piece.readableBytesUInt8Span)
-        heldResponse?.body.append(piece)
-        guard reserveForHeld() else {
-            return discardResponse(.overloaded(.memory), nil)
-        }
+        heldResponse?.append(piece)
+        let free = context.node.settings.windowBytesMin
+        let hasMemory = heldResponse?.reserveMemory(beyond: free) { fetch.reserve($0) }
+        guard hasMemory != false else { return discardResponse(.overloaded(.memory), nil) }
         resolveHeldResponse()
     }
 
     /// Handles the end of the held response's body.
     func heldBodyEnded() {
-        heldResponse?.probe.finish()
+        heldResponse?.finish()
         resolveHeldResponse(hasEnded: true)
     }
 
-    /// Reserves memory for the held bytes; returns false if there is no capacity.
-    ///
-    /// A small amount needs no reservation, as for any body that is passed on without capacity in
-    /// memory. The reservation becomes part of that of the fetch.
-    private func reserveForHeld() -> Bool {
-        guard var response = heldResponse else { return true }
-        let free = context.node.settings.windowBytesMin
-        while response.probe.result == .needsMore,
-            response.body.heldBytes > free + response.reservedBytes
-        {
-            guard fetch.reserve(Self.reservationStepBytes) else { return false }
-            response.reservedBytes += Self.reservationStepBytes
-        }
-        heldResponse = response
-        return true
-    }
-
-    /// Bytes of memory reserved at a time.
-    private static let reservationStepBytes = 64 << 10
-
     /// Delivers or refuses the held response once its kind is known.
     private func resolveHeldResponse(hasEnded: Bool = false) {
-        guard let response = heldResponse, response.probe.result != .needsMore else { return }
+        guard let response = heldResponse, response.result != .needsMore else { return }
         heldResponse = nil
-        let finding = response.probe.result
-        if let limit = siteRequest.policy.imageRules?.pixelsMax, let size = finding.metadata?.size,
-            size.pixels > limit
-        {
+        if let problem = response.problem(pixelsMax: siteRequest.policy.imageRules?.pixelsMax) {
             context.counters.add(.imagesTooLarge)
-            let problem = Problem.imageTooLarge(size, pixelsMax: limit)
-            let left = response.length.map { $0 - min($0, response.body.endOffset) }
-            guard hasEnded else { return discardResponse(problem, left) }
+            guard hasEnded else { return discardResponse(problem, response.remainingBytes) }
             log("origin answer refused", why: problem.document.detail)
             fetch.failed(problem)
             return driver.closeToReaders()
         }
-        deliver(response.response, response.length, isStorable: isStorable(finding))
-        var pieces: [ByteBuffer] = []
-        response.body.appendSlices(from: 0, count: response.body.heldBytes, to: &pieces)
-        for piece in pieces { fetch.bodyReceived(piece) }
+        deliver(
+            response.response, response.length, isStorable: isStorable(response.result))
+        for piece in response.pieces { fetch.bodyReceived(piece) }
     }
 
     /// Returns true if a body with this result may be stored; logs the reason otherwise.

@@ -19,9 +19,8 @@ final class LookupDriver {
     unowned let context: EventLoopContext
     /// Name of the URL's primary entry on disk and on the ring; `nil` if none was required so far.
     private(set) var name: EntryName?
-    /// The handler whose request causes the fetch; a strong reference, because a weak one would
-    /// make each later response slower.
-    let handler: RequestHandler?
+    /// The response whose request causes the fetch; `nil` if none waits.
+    let requester: PendingResponse?
     /// The handler of the peer query that causes the fetch, if a peer's does.
     weak var peerHandler: PeerRequestHandler?
     /// The source in use; `nil` before the first one and after the end.
@@ -38,12 +37,12 @@ final class LookupDriver {
     /// Creates the driver of `run` on the loop of `context`.
     init(
         _ run: ActiveFetch, name: EntryName?, on context: EventLoopContext,
-        for handler: RequestHandler?
+        for requester: PendingResponse?
     ) {
         self.fetch = run
         self.name = name
         self.context = context
-        self.handler = handler
+        self.requester = requester
     }
 
     /// Passes an event to the state machine and runs the resulting effects.
@@ -262,7 +261,7 @@ final class LookupDriver {
     /// Passes the head of an interim response to the requester that caused the fetch (RFC 9110
     /// §15.2).
     func relay(interim head: [UInt8]) {
-        handler?.relay(interim: head, for: fetch)
+        requester?.relay(interim: head, for: fetch)
         peerHandler?.relay(interim: head, for: fetch)
     }
 

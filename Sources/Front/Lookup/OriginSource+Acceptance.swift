@@ -222,20 +222,9 @@ extension OriginSource {
 extension OriginSource {
     /// Records from a partial response whether the complete one can be stored.
     func recordStorability(from head: ResponseHead, _ receipt: Freshness.ResponseTiming) {
-        guard let size = head.completeLength else { return }
-        guard size <= siteRequest.policy.objectBytesMax else {
-            return context.recordRepresentation(.unstorable, by: fetch)
-        }
-        guard head.status == 206 else { return }
-        // The complete response will have the same fields, except those specific to the part.
-        var whole = head
-        whole.status = 200
-        let acceptance = StorageDecision(
-            siteRequest.policy.evaluate(whole, siteRequest, receipt),
-            siteRequest.policy.varyNames(of: whole), status: 200,
-            before: .nothing)
-        context.recordRepresentation(
-            acceptance.isStorable ? .storable(bytes: size) : .unstorable, by: fetch)
+        let storability = siteRequest.policy.storability(
+            ofWhole: head, siteRequest, receipt)
+        if let storability { context.recordRepresentation(storability, by: fetch) }
     }
 
     /// Returns true if the fetch must restart for the requested part only, because the response
@@ -265,5 +254,23 @@ extension OriginSource {
             fetch.exceedsStorageLimit
         else { return }
         context.recordRepresentation(.unstorable, by: fetch)
+    }
+}
+
+extension SitePolicy {
+    /// Returns whether the complete response, of which `part` is the head of a partial one, can be
+    /// stored; `nil` if that is not known.
+    fileprivate func storability(
+        ofWhole part: ResponseHead, _ request: SiteRequest, _ receipt: Freshness.ResponseTiming
+    ) -> RangeRequestHistory.Storability? {
+        guard let size = part.completeLength else { return nil }
+        guard size <= objectBytesMax else { return .unstorable }
+        guard part.status == 206 else { return nil }
+        // The complete response will have the same fields, except those specific to the part.
+        var whole = part
+        whole.status = 200
+        let decision = StorageDecision(
+            evaluate(whole, request, receipt), varyNames(of: whole), status: 200, before: .nothing)
+        return decision.isStorable ? .storable(bytes: size) : .unstorable
     }
 }

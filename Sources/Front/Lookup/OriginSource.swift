@@ -21,9 +21,9 @@ final class OriginSource: ResponseSource, OriginFetchDelegate {
     /// The request in the form in which the origin receives it.
     let siteRequest: SiteRequest
     unowned let context: EventLoopContext
-    /// The handler whose request caused the fetch; it alone receives interim responses and sends a
+    /// The response whose request caused the fetch; it alone receives interim responses and sends a
     /// request body.
-    var handler: RequestHandler? { driver.handler }
+    private var requester: PendingResponse? { driver.requester }
     /// The exchange with the origin; `nil` before it starts.
     var originFetch: OriginFetch?
     /// A request whose body is collected before it takes a connection.
@@ -42,24 +42,6 @@ final class OriginSource: ResponseSource, OriginFetchDelegate {
     private var isRelaying = false
     /// Bytes discarded after the fetch was over, so that the connection can be reused.
     private var discardedBytes = 0
-
-    /// The parts of an accepted head that are required until the end of the body.
-    struct AcceptedResponse {
-        /// The head, limited by redirects.
-        let head: ResponseHead
-        let cacheability: Cacheability
-        let storageDecision: StorageDecision
-        /// Request fields that select the response.
-        let nominated: FieldNames
-        /// Key of a variant; `nil` for the request's own key.
-        let entryKey: EntryKey?
-        /// Variant index to insert; `nil` for a primary entry.
-        let variantIndex: VariantIndex?
-        /// Cache tags of the response.
-        let tags: [[UInt8]]
-        /// Times of request and response.
-        let timing: Freshness.ResponseTiming
-    }
 
     /// Maximum bytes of an unwanted response that are read, because a new connection would cost
     /// more.
@@ -150,7 +132,7 @@ final class OriginSource: ResponseSource, OriginFetchDelegate {
             receivedWallTime: SystemClock.wallTime())
         context.counters.add(.originResponses(status: head.status))
         if head.isEventStream { originFetch?.waiveMinimumRate() }
-        if head.status == 101 { handler?.protocolSwitched(fetch, with: self) }
+        if head.status == 101 { requester?.protocolSwitched(fetch, with: self) }
         invalidate(by: head)
         let head = siteRequest.policy.forwarded(head, to: siteRequest)
         guard siteRequest.mode != .verbatim else { return passThrough(head, bodyLength, receipt) }
@@ -327,30 +309,16 @@ final class OriginSource: ResponseSource, OriginFetchDelegate {
 
 /// Forwarding of request bodies to the origin.
 extension OriginSource {
-    /// A request and the beginning of its body; a client that sends it slowly occupies no
-    /// connection meanwhile.
-    struct DeferredRequest {
-        let request: OriginFetchRequest
-        /// The body in one buffer, however small its pieces were.
-        var body = ByteBuffer()
-
-        /// Bytes of the body from which on the request is sent.
-        static let bytesMax = 64 << 10
-    }
-
     /// True if further pieces of the request body must wait.
     var isFull: Bool { originFetch.map { $0.acceptsBody && !$0.isWritable } ?? false }
 
     /// Sends a piece of the request body, or collects it while the request is deferred.
     func send(_ piece: ByteBuffer) {
-        guard deferredRequest != nil else {
+        guard let isFull = deferredRequest?.append(piece) else {
             originFetch?.send(body: piece)
             return
         }
-        deferredRequest?.body.writeImmutableBuffer(piece)
-        if deferredRequest?.body.readableBytes ?? 0 > DeferredRequest.bytesMax {
-            sendDeferredRequest()
-        }
+        if isFull { sendDeferredRequest() }
     }
 
     /// Ends the request body.
@@ -370,11 +338,33 @@ extension OriginSource {
     }
 
     func originBecameWritable() {
-        handler?.uploadResumed(for: self)
+        requester?.uploadResumed(for: self)
     }
 
     /// Starts the exchange with the origin.
     func startOriginFetch(_ request: OriginFetchRequest) {
         originFetch = context.origin.fetch(request, to: self)
+    }
+}
+
+/// A request and the beginning of its body; a client that sends it slowly occupies no connection
+/// meanwhile.
+struct DeferredRequest {
+    let request: OriginFetchRequest
+    /// The body in one buffer, however small its pieces were.
+    private(set) var body = ByteBuffer()
+
+    /// Bytes of the body from which on the request is sent.
+    private static let bytesMax = 64 << 10
+
+    /// Creates the request without bytes of its body.
+    init(request: OriginFetchRequest) {
+        self.request = request
+    }
+
+    /// Appends a piece of the body; returns true if the request is to be sent.
+    mutating func append(_ piece: ByteBuffer) -> Bool {
+        body.writeImmutableBuffer(piece)
+        return body.readableBytes > Self.bytesMax
     }
 }

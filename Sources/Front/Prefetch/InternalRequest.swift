@@ -39,7 +39,7 @@ final class InternalRequest: ResponseWriter, ClientConnection, @unchecked Sendab
     private var completion: ((Response) -> Void)?
 
     let plane = RequestHandler.Plane.internalRequest
-    var client: Client? { handler.client }
+    var client: Client? { handler.response.client }
     var idleSince: Instant? { nil }
     var index = 0
     let queuedBytes = 0
@@ -56,9 +56,9 @@ final class InternalRequest: ResponseWriter, ClientConnection, @unchecked Sendab
     /// The completion closure is called once with the outcome, after this call has returned.
     func begin(_ question: InternalRequestHead, _ told: @escaping (Response) -> Void) {
         self.completion = told
-        context.connectionOpened(self)
-        handler.writer = self
-        handler.client = Client(isSecure: question.isSecure)
+        context.connections.add(self)
+        handler.response.writer = self
+        handler.response.client = Client(isSecure: question.isSecure)
         let head = question.head.span
         switch handler.parser.parse(head, from: 0) {
         case .head(let end) where end == head.count:
@@ -72,10 +72,10 @@ final class InternalRequest: ResponseWriter, ClientConnection, @unchecked Sendab
     /// Ends the request, after the handler has returned from its current call.
     private func finish(isComplete: Bool) {
         if !isComplete { response.status = nil }
-        response.cachePart = handler.cacheResult
+        response.cachePart = handler.response.cacheResult
         context.loop.execute { [self] in
             guard let told = completion.take() else { return }
-            context.connectionClosed(self)
+            context.connections.remove(self)
             handler.connectionClosed()
             told(response)
         }
@@ -85,7 +85,7 @@ final class InternalRequest: ResponseWriter, ClientConnection, @unchecked Sendab
 
     func send(head: ByteBuffer) {
         response.head = Array(head.readableBytesView)
-        response.status = handler.responseStatus
+        response.status = handler.response.status
     }
 
     func send(interim: ByteBuffer) {}

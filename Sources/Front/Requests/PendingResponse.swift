@@ -1,19 +1,33 @@
-import Admin
+import Peering
+import Platform
 import Ground
 import HTTPRules
 import NIOCore
+import Origin
 import Serving
 import Store
+import Telemetry
 import Wire
 
-/// A response that memory could not serve within the read that brought the request.
-final class PendingResponse: MissSchedulerWaiter {
-    /// The request; empty while an entry is streamed, when it is no longer required.
+/// A response that memory could not serve within the read that brought the request: it waits for a
+/// fetch and sends what that receives.
+///
+/// Confined to the event loop of its handler, which processes no further request until the response
+/// has ended.
+final class PendingResponse {
+    /// The handler, whose ``RequestHandler/pendingResponse`` this is until the end.
+    let handler: RequestHandler
+    /// Sender of the response.
+    let response: ResponseSender
+    let context: EventLoopContext
+    /// The request as received.
     let request: BufferedRequest
-    /// The lookup; `nil` while an entry is streamed.
-    let query: SiteRequest?
+    /// The request as the cache and the origin see it.
+    let query: SiteRequest
     /// Traits of the request, such as conditions and ranges.
     let facts: RequestTraits
+    /// Holder of the quotas that the request uses; `nil` for a trusted proxy's own request.
+    let quotaHolder: QuotaHolder?
     /// Reason for forwarding, for Cache-Status.
     var reason: CacheHandling.Reason
     /// Name of the URL's primary entry on disk; `nil` without a disk tier.
@@ -26,15 +40,16 @@ final class PendingResponse: MissSchedulerWaiter {
     var isCollapsed = false
     /// True if this request started the fetch.
     var isInitiator = false
-    /// The fetch; `nil` before it is joined and while the body comes from an entry.
-    var fetch: ActiveFetch?
+    /// The fetch; `nil` before it is joined and after the end.
+    private(set) var fetch: ActiveFetch?
     /// The request's reader of ``fetch``.
-    var reader: Fetch.ReaderID?
+    private(set) var reader: Fetch.ReaderID?
     /// Progress of the response.
     var stage = Stage.awaitingHead
-    /// Handler and exclusivity of the fetch, while the request waits for a turn of
-    /// ``MissScheduler``.
-    var queueEntry: (handler: RequestHandler, alone: Bool)?
+    /// Exclusivity of the fetch, while the request waits for a turn of ``MissScheduler``.
+    private var queuedAlone: Bool?
+    /// The body of the request while it is forwarded.
+    var upload: Upload?
 
     /// Progress of a pending response.
     enum Stage {
@@ -42,58 +57,25 @@ final class PendingResponse: MissSchedulerWaiter {
         case awaitingHead
         /// The body is sent while it is received.
         case streaming(Transfer)
-        /// The rest of the response is sent from an entry.
-        case sendingEntry(MemoryEntry, [ResponseBodyPart])
     }
 
-    /// Progress of a body that is sent while it is received.
-    struct Transfer {
-        /// Offset of the next byte to process in the body.
-        var position: UInt64 = 0
-        /// Start of the requested bytes, as an offset in the body.
-        var from: UInt64 = 0
-        /// End of the requested bytes; `nil` for the end of a body of unknown length.
-        var end: UInt64?
-        /// True if the body is sent in chunks.
-        let isChunked: Bool
-        /// Bytes written but not yet accepted by the socket; the fetch still retains them.
-        var inFlightBytes = 0
+    var settings: NodeSettings { context.settings }
 
-        /// Creates a transfer of the bytes from `from` to `end`; `nil` stands for the end of the
-        /// body.
-        init(from: UInt64, end: UInt64?, isChunked: Bool) {
-            self.from = from
-            self.end = end
-            self.isChunked = isChunked
-        }
-    }
-
-    /// Creates a pending response at its head.
+    /// Creates a pending response at its head, and starts its time limit.
     init(
-        _ request: BufferedRequest, _ query: SiteRequest, facts: RequestTraits,
-        reason: CacheHandling.Reason
+        of handler: RequestHandler, to request: BufferedRequest, _ query: SiteRequest,
+        facts: RequestTraits, reason: CacheHandling.Reason, now: Instant
     ) {
+        self.handler = handler
+        response = handler.response
+        context = handler.context
+        quotaHolder = handler.quotaHolder
         self.request = request
         self.query = query
         self.facts = facts
         self.reason = reason
-    }
-
-    /// Creates a pending response for the rest of an entry.
-    init() {
-        request = BufferedRequest()
-        query = nil
-        facts = []
-        reason = .uriMiss
-    }
-
-    func turnGranted(now: Instant) {
-        guard let (handler, alone) = queueEntry.take(), handler.pendingResponse === self else {
-            return
-        }
-        handler.beginFetch(self, alone: alone)
-        if handler.acceptsUpload { handler.writer?.resumeRequestBody() }
-        handler.writer?.flush()
+        response.requestKey = query.key
+        response.wait(until: now + settings.waitTimeout)
     }
 
     /// True if nothing of the response was sent.
@@ -101,14 +83,8 @@ final class PendingResponse: MissSchedulerWaiter {
         if case .awaitingHead = stage { true } else { false }
     }
 
-    /// True if the request is for an image by its URL.
-    var isForImage: Bool { query?.isImage == true }
-
-    /// Marks the request as waiting for a fetch that another request started.
-    func markCollapsed() {
-        isCollapsed = true
-        isInitiator = false
-    }
+    /// True if the request waits for a turn of ``MissScheduler``.
+    var isQueued: Bool { queuedAlone != nil }
 
     /// Returns the handling as a forwarded response.
     func forwardedHandling(status: UInt16, isStored: Bool, isFromPeer: Bool) -> CacheHandling {
@@ -116,58 +92,213 @@ final class PendingResponse: MissSchedulerWaiter {
             reason, status: status, isStored: isStored, isCollapsed: isCollapsed,
             isFromPeer: isFromPeer)
     }
-}
 
-/// A part of a response body: generated text, or a range of the entry's body in bytes.
-enum ResponseBodyPart {
-    case text(ByteBuffer)
-    case body(from: UInt64, count: UInt64)
-}
+    // MARK: The fetch
 
-/// A copy of a request head, with the offsets of its lines, that outlives the read buffer.
-struct BufferedRequest {
-    /// The buffered part of the request body.
-    var body: [UInt8] = []
-    /// Bytes of the head.
-    let head: [UInt8]
-    /// Field lines, as offsets in ``head``.
-    let lines: [FieldLine]
-    /// True for an HTTP/1.0 request.
-    let isHTTP10: Bool
-
-    /// Creates an empty request.
-    init() {
-        head = []
-        lines = []
-        isHTTP10 = false
+    /// Joins or starts the fetch, when ``MissScheduler`` grants a turn.
+    func enqueueFetch(alone: Bool) {
+        guard context.acquireTurn(self, of: quotaHolder) else { return queuedAlone = alone }
+        beginFetch(alone: alone)
     }
 
-    /// Appends a piece of the body, up to the limit of admin requests; those of clients are
-    /// dropped.
-    mutating func appendBody(_ piece: Span<UInt8>, plane side: RequestHandler.Plane) {
-        guard side == .admin, body.count <= AdminOperation.bodyBytesMax else { return }
-        body += piece.copy(0..<piece.count)
-    }
-
-    /// Creates a copy of the head in `range` of `bytes`, as `parser` has parsed it.
-    init(copying parser: borrowing RequestParser, _ bytes: Span<UInt8>, _ range: Range<Int>) {
-        head = bytes.copy(range)
-        var lines = parser.fields.copy()
-        if range.lowerBound > 0 {
-            for (index, line) in lines.enumerated() {
-                lines[index] = FieldLine(
-                    id: line.id, name: line.name.moved(down: range.lowerBound),
-                    value: line.value.moved(down: range.lowerBound))
-            }
+    /// Joins or starts the fetch; its turn was granted.
+    private func beginFetch(alone: Bool) {
+        guard context.node.waiterCount < settings.waitersMax else {
+            return fail(with: .overloaded(.waiters))
         }
-        self.lines = lines
-        isHTTP10 = parser.isHTTP10
+        var lookup = FetchLookup(query, in: context.node.store)
+        lookup.options.isExclusive = alone
+        lookup.options.skipsPeers = skipsPeers
+        let admission: FetchTable.Admission
+        if alone {
+            // Finds the entry to revalidate, or to stand in for a failing origin.
+            if query.mode == .whole, lookup.run() != nil { lookup.stale = nil }
+            let (run, reader) = context.node.fetches.startExclusive(query) { begin(lookup) }
+            admission = .started(run, reader)
+        } else {
+            admission = context.node.fetches.admit(
+                query, lookUp: { lookup.run() }, start: { begin(lookup) })
+        }
+        switch admission {
+        case .stored(let entry):
+            response.cacheResult = lookup.handling == .hit(.memory) ? .hit : .stale
+            serve(entry, handling: lookup.handling)
+        case .joined(let run, let reader):
+            response.cacheResult = .collapsed
+            (isCollapsed, isInitiator) = (true, false)
+            if query.hasLoopIdentifier {
+                response.deadline = min(
+                    response.deadline, SystemClock.now() + NodeSettings.joinedWaitTimeout)
+            }
+            join(run, as: reader)
+            proceed()
+        case .started(let run, let reader): started(run, as: reader, lookup.stale, alone: alone)
+        }
+    }
+
+    /// Makes the fetch for the request as `lookup` has left it.
+    private func begin(_ lookup: FetchLookup) -> ActiveFetch {
+        ActiveFetch(
+            query, stale: lookup.stale, on: context, cause: response.cause(request),
+            client: quotaHolder, expected: lookup.expected, wish: lookup.options)
+    }
+
+    /// Starts the driver of the fetch that this request has caused.
+    private func started(
+        _ run: ActiveFetch, as reader: Fetch.ReaderID, _ stale: MemoryEntry?, alone: Bool
+    ) {
+        response.cacheResult =
+            query.mode == .verbatim ? .passed : stale == nil ? .miss : .revalidated
+        isInitiator = true
+        if stale != nil, query.isImage || reason == .uriMiss { reason = .stale }
+        isCollapsed = false
+        join(run, as: reader)
+        // An image is fetched alone because its response is not shared, so the disk has none;
+        // a site's request may be alone for other reasons.
+        let readsDisk = asksDisk && (!alone || !query.isImage) && stale == nil
+        // A restarted request may find there what others have stored.
+        asksDisk = query.isImage
+        let driver = context.startFetch(run, name: name, asksDisk: readsDisk, for: self)
+        upload?.source = driver.uploadSource
+        proceed()
+        if upload != nil, upload?.source == nil { abandonUpload() }
+    }
+
+    /// Makes the request a reader of the fetch.
+    private func join(_ run: ActiveFetch, as reader: Fetch.ReaderID) {
+        fetch = run
+        self.reader = reader
+        context.node.waiterJoined()
+    }
+
+    /// Leaves the fetch, if there is one.
+    func leaveFetch() {
+        guard let run = fetch else { return }
+        fetch = nil
+        context.node.waiterLeft()
+        if let reader { run.leave(reader) }
+    }
+
+    /// Handles the deadline: of the wait for the head, or for more of the request body.
+    func deadlineReached() {
+        guard isAtHead else {
+            if upload?.isTunnel == true { return finish() }
+            // The response began before the request was complete.
+            if upload?.source?.isFull == false { abort() }
+            return
+        }
+        if isQueued { return fail(with: .overloaded(.waitTime)) }
+        guard let run = fetch, case .pending = run.snapshot.progress.outcome else { return }
+        if upload?.source?.isFull == true {
+            // The origin is slow, not the client.
+            return response.deadline = SystemClock.now() + settings.bodyTimeout
+        }
+        guard upload == nil else {
+            return fail(with: .requestTimeout("body", seconds: settings.bodyTimeout.seconds))
+        }
+        // A request that waits for another's fetch then fetches independently.
+        if isCollapsed, !query.isImage {
+            leaveFetch()
+            response.deadline = SystemClock.now() + settings.waitTimeout
+            return enqueueFetch(alone: true)
+        }
+        fail(with: .overloaded(.waitTime))
+    }
+
+    // MARK: The end
+
+    /// Ends a response that was sent completely.
+    func finish() {
+        detach()
+        response.finishResponse()
+        response.resumeRequests()
+    }
+
+    /// Ends a response, of which nothing was sent, with `problem`.
+    func fail(with problem: Problem) {
+        let status = cacheStatus(of: problem)
+        detach()
+        if response.plane == .data, let counter = problem.counter { context.counters.add(counter) }
+        response.sendProblem(problem, status)
+        response.resumeRequests()
+    }
+
+    /// Aborts the response, so that the client does not take it for complete.
+    func abort() {
+        cancel()
+        response.abort()
+    }
+
+    /// Ends without a response, or without the rest of one.
+    func cancel() {
+        abandonUpload()
+        detach()
+    }
+
+    /// Leaves the fetch and the handler.
+    func detach() {
+        leaveFetch()
+        handler.ended(self)
+        abandonUpload()
+    }
+
+    /// Returns the Cache-Status of an error response.
+    private func cacheStatus(of problem: Problem) -> CacheStatus {
+        guard let view = fetch?.snapshot, view.hasContactedOrigin || problem.originStatus != nil
+        else { return CacheStatus(.generated) }
+        var status = CacheStatus(.forwarded(reason))
+        status.forwardStatus = problem.originStatus
+        status.isCollapsed = isCollapsed
+        status.isFenced = !context.fence.isOpen(at: SystemClock.now())
+        status.key = response.pendingKey
+        status.detail = view.hasContactedOrigin ? "origin" : "peer"
+        return status
     }
 }
 
-extension Extent {
-    /// Returns this extent relative to a copy that begins at `offset`.
-    fileprivate func moved(down offset: Int) -> Extent {
-        Extent(start: Int(start) - offset, count: Int(count))
+extension PendingResponse: MissSchedulerWaiter {
+    func turnGranted(now: Instant) {
+        guard let alone = queuedAlone.take(), handler.pendingResponse === self else { return }
+        beginFetch(alone: alone)
+        if handler.acceptsUpload { response.writer?.resumeRequestBody() }
+        response.writer?.flush()
+    }
+}
+
+/// The memory lookup that precedes a fetch, and what it leaves for the fetch.
+private struct FetchLookup {
+    private let query: SiteRequest
+    private let store: MemoryStore
+    /// The entry to revalidate; `nil` for none.
+    var stale: MemoryEntry?
+    /// The fields by which the response is expected to vary.
+    private(set) var expected = FieldNames()
+    /// Options of the fetch.
+    var options = Lookup.Options()
+    /// The handling of an entry that was found.
+    private(set) var handling = CacheHandling.hit(.memory)
+
+    /// Creates a lookup that was not run.
+    init(_ query: SiteRequest, in store: MemoryStore) {
+        self.query = query
+        self.store = store
+    }
+
+    /// Looks up the request; returns an entry that may be served.
+    mutating func run() -> MemoryEntry? {
+        switch query.find(in: store, now: SystemClock.now()) {
+        case .found(let found, .fresh): return found
+        case .found(let found, .stale):
+            handling = .stale(.memory)
+            return found
+        case .found(_, .unusable): break
+        // Recorded since the request arrived: no request may wait for this fetch.
+        case .hitForMiss: options.isExclusive = true
+        case .found(let found, _):
+            stale = found
+            expected = query.nominated(of: found)
+        case .miss(let names): expected = names
+        }
+        return nil
     }
 }

@@ -15,18 +15,20 @@ extension RequestHandler {
     ///   - body: body of an admin request; request bodies to sites are forwarded as they arrive.
     ///   - now: the current time.
     func respond(_ bytes: Span<UInt8>, body: [UInt8] = [], now: Instant) {
-        closesAfterResponse = isDraining || !parser.isPersistent
-        isHeadRequest = parser.method == .head
-        assignRequestID(bytes)
+        response.closesAfterResponse = response.isDraining || !parser.isPersistent
+        response.isHeadRequest = parser.method == .head
+        response.isHTTP10 = parser.isHTTP10
+        response.assignRequestID(parser.fields, bytes)
         if context.hasAccessLog, plane != .internalRequest {
-            (responseStatus, responseBodyBytes) = (0, 0)
-            logged = LoggedRequest(
-                parser, bytes, over: protocolVersion, on: plane, as: requestID, now)
+            (response.status, response.bodyBytes) = (0, 0)
+            beginLog(bytes, now: now)
         }
-        cacheResult = .none
-        startedAt = now
-        guard plane != .admin else { return respondToAdmin(bytes, body: body) }
-        if siteCounters != nil { resetSite() }
+        response.cacheResult = .none
+        response.startedAt = now
+        if let admin {
+            return admin.respond(to: AdminRequest(of: self, bytes, body: body))
+        }
+        if response.siteCounters != nil { response.resetSite() }
         if hasSites {
             if let number = siteNumber(bytes) { return respondFromSite(bytes, number, now: now) }
             if parser.method != .purge,
@@ -73,7 +75,7 @@ extension RequestHandler {
             percentEncoded: bytes, at: url.range, into: &key, bytesMax: settings.urlBytesMax)
         switch result {
         case .normalised: respondWithImage(bytes, key: key.span, 0..<key.count, now: now)
-        case .refused(let refusal): sendProblem(.invalidURL(refusal))
+        case .refused(let refusal): response.sendProblem(.invalidURL(refusal))
         }
         scratch = key
     }
@@ -86,8 +88,9 @@ extension RequestHandler {
         let facts = RequestTraits(parser)
         let hash = context.hash(key, range)
         guard var entry = context.find(key, range, hash: hash) else {
-            let record = context.sendfileRecord(key.copy(range), hash, facts, writer, now)
-            if let record { return send(record, now: now) }
+            let record = context.sendfileRecord(
+                key.copy(range), hash, facts, response.writer, now)
+            if let record { return response.send(record, now: now) }
             return respondWithImageSlowly(bytes, key: key.copy(range), hash: hash, now: now)
         }
         if !entry.metadata.flags.isResponse {
@@ -102,13 +105,15 @@ extension RequestHandler {
         switch context.evaluate(entry.metadata, for: facts, now: now) {
         case .serve,
             .evaluateConditions where entry.status != 200:
-            cacheResult = .hit
+            response.cacheResult = .hit
             context.touch(entry, now: now)
-            sendWhole(entry, handling: .hit(.memory), isHead: isHeadRequest, now: now)
+            response.sendWhole(
+                entry, handling: .hit(.memory), isHead: response.isHeadRequest, now: now)
         case .evaluateConditions:
-            cacheResult = .hit
-            send(
-                entry, BufferedRequest(copying: parser, bytes, headRange), facts,
+            response.cacheResult = .hit
+            context.touch(entry, now: now)
+            response.send(
+                entry, to: BufferedRequest(copying: parser, bytes, headRange), facts,
                 handling: .hit(.memory), now: now)
         case .revalidate:
             respondWithImageSlowly(bytes, key: key.copy(range), hash: hash, now: now)
@@ -127,92 +132,6 @@ extension RequestHandler {
         respond(
             query, pending, RequestTraits(parser), query.find(in: context.store, now: now), now: now
         )
-    }
-
-    /// The Connection field to send.
-    var connectionOption: ConnectionOption {
-        guard protocolVersion == .http1 else { return .none }
-        return closesAfterResponse ? .close : parser.isHTTP10 ? .keepAlive : .none
-    }
-
-    /// Sends an entry completely.
-    func sendWhole(_ entry: MemoryEntry, handling: CacheHandling, isHead: Bool, now: Instant) {
-        beginResponse(status: entry.status)
-        if !handling.isHit { addCacheStatus(handling, entry.metadata, now: now) }
-        let head = context.headBuffers.with { buffer in
-            let room =
-                entry.keyAndHead.count + extraFieldLines.count + HeadWriter.linesBytesMax
-            buffer.writeHead(room: room) { writer in
-                writer.append(entry.keyAndHead, from: entry.headStart)
-                if !extraFieldLines.isEmpty { writer.append(extraFieldLines) }
-                appendTail(entry.metadata, handling, to: &writer, now: now)
-            }
-        }
-        let size = entry.metadata.size
-        guard let writer, !isHead, size > 0 else {
-            writer?.send(head: head)
-            return finishResponse()
-        }
-        guard size <= UInt64(settings.singleWriteBytesMax) else {
-            writer.send(head: head)
-            stream(entry, [.body(from: 0, count: size)])
-            return proceed()
-        }
-        writer.send(head: head, body: entry)
-        responseBodyBytes = size
-        finishResponse()
-    }
-
-    /// Sends a disk record from the page cache; if the socket accepts less than it reported, the
-    /// rest is loaded into memory and verified.
-    func send(_ record: SendfileRecord, now: Instant) {
-        cacheResult = .disk
-        context.touch(record.name, hash: record.hash, now: now)
-        sendHead([], status: record.head.status, record.head, from: 0) {
-            appendTail(record.facts, .hit(.disk), to: &$0, now: now)
-        }
-        responseBodyBytes = record.send(through: writer)
-        guard responseBodyBytes < record.facts.size else { return finishResponse() }
-        guard let entry = context.entry(of: record) else { return abort() }
-        stream(
-            entry, [.body(from: responseBodyBytes, count: record.facts.size - responseBodyBytes)])
-        proceed()
-    }
-
-    /// Adds the Cache-Status line of a response that involved the origin; that of a hit is written
-    /// with its head.
-    func addCacheStatus(_ note: CacheHandling, _ facts: EntryMetadata, now: Instant) {
-        guard var status = note.status(facts, key: pendingKey, now: now) else { return }
-        status.isFenced = !context.fence.isOpen(at: now)
-        extraFieldLines += "Cache-Status: ".utf8
-        status.append(to: &extraFieldLines)
-        extraFieldLines += "\r\n".utf8
-    }
-
-    /// Counts a response with this status.
-    @inline(__always)
-    func beginResponse(status: UInt16) {
-        responseStatus = status
-        responseBodyBytes = 0
-        // Admin and internal requests are excluded from the metrics.
-        guard plane == .data else { return }
-        context.responseStarted(status, cacheResult)
-        if let siteCounters { siteCounters.add(.requests(cacheResult.outcome)) }
-    }
-
-    /// Counts and logs the response, and reports its end to the writer.
-    @inline(__always)
-    func finishResponse() {
-        if !extraFieldLines.isEmpty { extraFieldLines.removeAll(keepingCapacity: true) }
-        if plane == .data {
-            context.responseEnded(cacheResult, begunAt: startedAt, bodyBytes: responseBodyBytes)
-            if let siteCounters {
-                siteCounters.add(.bodyBytes(cacheResult.outcome), Int(clamping: responseBodyBytes))
-            }
-        }
-        if logged != nil { log(isComplete: true) }
-        isResponding = false
-        writer?.responseEnded()
     }
 }
 

@@ -46,7 +46,7 @@ protocol ResponseWriter: AnyObject {
     func retain(_ entry: MemoryEntry)
 
     /// Starts reading the body of the request in progress, for
-    /// ``RequestHandler/uploadReceived(_:now:)``.
+    /// ``Upload/received(_:now:)``.
     func beginRequestBody()
     /// Resumes reading the request body.
     func resumeRequestBody()

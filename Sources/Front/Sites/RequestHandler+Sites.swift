@@ -1,3 +1,4 @@
+import Admin
 import Platform
 import Ground
 import HTTPRules
@@ -31,29 +32,29 @@ extension RequestHandler {
     }
 
     /// Returns true for a target that the node itself serves, also under the site `*`.
+    @inline(__always)
     private func isServedByNode(_ bytes: Span<UInt8>) -> Bool {
         if settings.servesImages {
             guard case .notImage = ImageTarget.parse(bytes, at: parser.path.range) else {
                 return true
             }
         }
-        return isPublicPage(bytes)
+        return AdminRoute.isPublicPage(bytes, at: parser.path.range)
     }
-
-    /// Key of the pending request to a site; `nil` for an image.
-    var pendingKey: [UInt8]? { siteCounters == nil ? nil : requestKey }
 
     /// Responds to a request for the site with this number.
     func respondFromSite(_ bytes: Span<UInt8>, _ number: Int, now: Instant) {
         let plan = settings.sitePolicies[number]
-        siteCounters = context.siteCounters[number]
+        response.siteCounters = context.siteCounters[number]
         if parser.method == .purge { return handlePurge(bytes, at: plan) }
         if plan.isSigned, plane == .data, !verifySignature(bytes, to: plan) { return }
-        if settings.decisionToken != nil { includesDecision = hasDecisionToken(bytes) }
+        if let token = settings.decisionToken {
+            response.includesDecision = DecisionTrace.isRequested(by: parser, bytes, token: token)
+        }
         if parser.fields.present.contains(.upgrade), handleUpgrade(bytes, plan, now: now) {
             return
         }
-        let isRead = parser.method == .get || isHeadRequest
+        let isRead = parser.method == .get || parser.method == .head
         guard isRead, parser.framing == .none, plan.settings.methods.isEmpty else {
             return passSite(bytes, plan, now: now)
         }
@@ -65,7 +66,7 @@ extension RequestHandler {
         if isMade {
             respondFromSite(bytes, plan, key: key.span, now: now)
         } else {
-            sendProblem(.malformed(.invalidHost))
+            response.sendProblem(.malformed(.invalidHost))
         }
         scratch = key
     }
@@ -78,7 +79,8 @@ extension RequestHandler {
         let range = 0..<key.count
         let hash = context.hash(key, range)
         let facts = RequestTraits(parser)
-        guard !includesDecision, parser.fields.present.isDisjoint(with: Self.cacheControlFields),
+        guard !response.includesDecision,
+            parser.fields.present.isDisjoint(with: Self.cacheControlFields),
             var entry = context.find(key, range, hash: hash),
             context.evaluate(entry.metadata, for: facts, now: now) != .revalidate
         else {
@@ -94,15 +96,15 @@ extension RequestHandler {
             }
             entry = found
         }
-        cacheResult = .hit
+        response.cacheResult = .hit
         context.touch(entry, now: now)
         guard facts.isSelective, entry.status == 200 else {
-            return sendWhole(entry, handling: .hit(.memory), isHead: isHeadRequest, now: now)
+            return response.sendWhole(
+                entry, handling: .hit(.memory), isHead: response.isHeadRequest, now: now)
         }
-        let selection = select(
-            BufferedRequest(copying: parser, bytes, headRange), facts, of: entry.metadata,
-            RenderedHead(entry))
-        send(selection, of: entry, handling: .hit(.memory), isHead: isHeadRequest, now: now)
+        response.send(
+            entry, to: BufferedRequest(copying: parser, bytes, headRange), facts,
+            handling: .hit(.memory), now: now)
     }
 
     /// Request fields that affect reuse beyond those that every hit evaluates.
@@ -117,10 +119,12 @@ extension RequestHandler {
         _ bytes: Span<UInt8>, _ plan: SitePolicy, key: [UInt8], hash: UInt64, now: Instant
     ) {
         let pending = BufferedRequest(copying: parser, bytes, headRange)
-        let query = siteRequest(plan, key, hash, pending, bytes, mode: .whole)
+        let query = SiteRequest(of: self, plan, key, hash, pending, bytes, mode: .whole)
         if query.isLoop(at: context.node) { return rejectSiteRequest(.loopDetected) }
         let finding = query.find(in: context.store, now: now)
-        if includesDecision { setDecision(of: query, finding, now: now) }
+        if response.includesDecision {
+            response.setDecision(DecisionTrace(of: query, finding, in: context.store, now: now))
+        }
         respond(query, pending, RequestTraits(parser), finding, now: now)
     }
 
@@ -141,19 +145,19 @@ extension RequestHandler {
         guard plan.settings.allows(method: bytes, at: method) else {
             return rejectSiteRequest(.methodNotAllowed(plan.settings.methods))
         }
-        let isRead = parser.method == .get || isHeadRequest
+        let isRead = parser.method == .get || parser.method == .head
         var key: [UInt8] = []
         let isKey = plan.makeKey(
             bytes, host: requestedHost, path: parser.path.range, isSecure: isSecure, &key)
         // Requests that read must have a key to be distinguished; others are stored under none.
-        guard isKey || !isRead else { return sendProblem(.malformed(.invalidHost)) }
+        guard isKey || !isRead else { return response.sendProblem(.malformed(.invalidHost)) }
         let hash = context.store.hash(of: key)
         if isRead, parser.framing == .none, upgrade.isEmpty {
             return respondFromSiteSlowPath(bytes, plan, key: key, hash: hash, now: now)
         }
         let pending = BufferedRequest(copying: parser, bytes, headRange)
-        let query = siteRequest(
-            plan, key, hash, pending, bytes, upgrade: upgrade, mode: .verbatim)
+        let query = SiteRequest(
+            of: self, plan, key, hash, pending, bytes, upgrade: upgrade, mode: .verbatim)
         if query.isLoop(at: context.node) { return rejectSiteRequest(.loopDetected) }
         pass(query, pending, RequestTraits(parser), isRead ? .request : .method, now: now)
     }
@@ -161,50 +165,43 @@ extension RequestHandler {
     /// Refuses the request in the parser, whose body is not read.
     func rejectSiteRequest(_ problem: Problem) {
         closeAfterBody()
-        sendProblem(problem)
+        response.sendProblem(problem)
     }
 
     /// Closes the connection after the response if a body follows the head, so that it is not taken
     /// for the next request.
     func closeAfterBody() {
-        if parser.framing != .none, parser.framing != .length(0) { closesAfterResponse = true }
-    }
-
-    /// Forwards a request with a fetch of its own; an OPTIONS request addressed to this node is
-    /// answered here.
-    func pass(
-        _ query: SiteRequest, _ pending: BufferedRequest, _ facts: RequestTraits,
-        _ reason: CacheHandling.Reason, now: Instant
-    ) {
-        if query.method == .options, query.isForThisNode {
-            closeAfterBody()
-            return sendText(
-                status: 200, contentType: "text/plain", [], fields: "Allow: GET, HEAD, OPTIONS\r\n")
+        if parser.framing != .none, parser.framing != .length(0) {
+            response.closesAfterResponse = true
         }
-        let waiting = makePendingResponse(for: query, pending, facts, reason, now: now)
-        if !query.body.isEmpty { beginUpload() }
-        enqueueFetch(waiting, alone: true)
     }
+}
 
-    /// Returns the request in the parser as a ``SiteRequest``.
-    private func siteRequest(
-        _ plan: SitePolicy, _ key: [UInt8], _ hash: UInt64, _ pending: BufferedRequest,
-        _ bytes: Span<UInt8>, upgrade: [UInt8] = [], mode: SiteRequest.Mode
-    ) -> SiteRequest {
-        let present = parser.fields.present
+extension SiteRequest {
+    /// Creates the request in the handler's parser, of which `pending` is a copy.
+    fileprivate convenience init(
+        of handler: RequestHandler, _ plan: SitePolicy, _ key: [UInt8], _ hash: UInt64,
+        _ pending: BufferedRequest, _ bytes: Span<UInt8>, upgrade: [UInt8] = [], mode: Mode
+    ) {
+        let context = handler.context
+        let present = handler.parser.fields.present
         let isControlled =
             plan.settings.honoursRequestControl
             && (present.contains(.cacheControl) || present.contains(.pragma))
-        return SiteRequest(
-            plan, key: key, hash: hash,
-            lines: RequestFields(bytes: pending.head, lines: withoutToken(pending)),
-            method: parser.method,
-            asked: ForwardedRequest(of: self, bytes, plan, upgrade: upgrade),
+        // The operator's token is for this node only.
+        let lines =
+            context.settings.decisionToken == nil
+            ? pending.lines
+            : DecisionTrace.removingRequest(from: pending.lines, in: pending.head.span)
+        self.init(
+            plan, key: key, hash: hash, lines: RequestFields(bytes: pending.head, lines: lines),
+            method: handler.parser.method,
+            asked: ForwardedRequest(of: handler, bytes, plan, upgrade: upgrade),
             control: isControlled
                 ? RequestCacheControl(lines: pending.lines, in: pending.head.span) : .none,
             hasAuthorization: present.contains(.authorization),
             hasCookie: present.contains(.cookie),
-            body: RequestBodyFraming(parser.framing) ?? .none, mode: mode,
+            body: RequestBodyFraming(handler.parser.framing) ?? .none, mode: mode,
             counters: context.siteCounters[plan.number], share: context.share(of: plan),
             fence: context.fence)
     }
@@ -221,18 +218,15 @@ extension ForwardedRequest {
             method: bytes.copy(handler.parser.methodName.range),
             target: plan.forwardedTarget(bytes, path: path),
             host: plan.forwardedHost(bytes, at: handler.requestedHost, isSecure: handler.isSecure),
-            client: handler.clientAddress, remoteAddress: handler.client?.address,
+            client: handler.clientAddress, remoteAddress: handler.response.client?.address,
             isSecure: handler.isSecure,
-            version: handler.protocolVersion == .http2
+            version: handler.response.protocolVersion == .http2
                 ? "2" : handler.parser.isHTTP10 ? "1.0" : "1.1")
         self.upgrade = upgrade
     }
 }
 
 /// Requests that switch the connection to another protocol, such as WebSocket.
-///
-/// After the switch, the origin's bytes are the response body and the client's bytes the request
-/// body, until either side closes.
 extension RequestHandler {
     /// Handles the request in the parser, which has the field Upgrade; returns false if it is to be
     /// handled like any other.
@@ -245,28 +239,6 @@ extension RequestHandler {
             rejectSiteRequest(.upgradeRefused(plan.settings.upgrades))
         }
         return true
-    }
-
-    /// Records that the origin has switched protocols: further bytes of the client go to `fetch`.
-    func protocolSwitched(_ run: ActiveFetch, with fetch: OriginSource) {
-        guard let pendingResponse, pendingResponse.fetch === run else { return }
-        upload = Upload(at: SystemClock.now(), isSwitched: true)
-        upload?.source = fetch
-        writer?.beginRequestBody()
-    }
-
-    /// Sends the 101 response and opens both directions.
-    func beginTunnel(
-        _ waiting: PendingResponse, _ response: FetchedResponse, _ note: CacheHandling, now: Instant
-    ) {
-        context.counters.add(.upgrades)
-        // The connection persists, if not for HTTP.
-        closesAfterResponse = false
-        sendWholeHead(response, .none, note, now: now)
-        closesAfterResponse = true
-        waiting.stage = .streaming(.init(from: 0, end: nil, isChunked: false))
-        updateUploadDeadline(now: now)
-        writer?.resumeRequestBody()
     }
 }
 

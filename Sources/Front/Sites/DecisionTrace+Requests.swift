@@ -4,57 +4,30 @@ import Serving
 import Store
 import Wire
 
-/// The Nuthatch-Decision field, sent to clients that present the operator's token.
-extension RequestHandler {
-    /// Name of the field that carries the token in requests and the decision in responses.
-    private static let decisionName = "nuthatch-decision"
-
-    /// Resets the state of the previous request's site.
-    func resetSite() {
-        siteCounters = nil
-        includesDecision = false
-    }
-
-    /// Returns true if the request in the parser carries the token.
-    func hasDecisionToken(_ bytes: Span<UInt8>) -> Bool {
-        guard let token = settings.decisionToken else { return false }
+/// The request field Nuthatch-Decision, with which an operator asks for the response field of this
+/// name.
+extension DecisionTrace {
+    /// Returns true if the request in `parser`, whose head lies in `bytes`, carries `token`.
+    static func isRequested(
+        by parser: borrowing RequestParser, _ bytes: Span<UInt8>, token: [UInt8]
+    ) -> Bool {
         for index in 0..<parser.fields.count {
             let line = parser.fields[index]
-            guard isDecision(line, in: bytes) else { continue }
+            guard isRequest(line, in: bytes) else { continue }
             return bytes.copy(line.value.range).isSame(as: token)
         }
         return false
     }
 
-    /// Returns the field lines of a request without the token, which is for this node only.
-    func withoutToken(_ pending: BufferedRequest) -> [FieldLine] {
-        guard settings.decisionToken != nil else { return pending.lines }
-        let bytes = pending.head.span
-        return pending.lines.filter { !isDecision($0, in: bytes) }
+    /// Returns `lines` without the request field.
+    static func removingRequest(from lines: [FieldLine], in bytes: Span<UInt8>) -> [FieldLine] {
+        var kept: [FieldLine] = []
+        for line in lines where !isRequest(line, in: bytes) { kept.append(line) }
+        return kept
     }
 
-    /// Returns true for a Nuthatch-Decision field line.
-    private func isDecision(_ line: FieldLine, in bytes: Span<UInt8>) -> Bool {
-        line.id == .other && bytes.matchesIgnoringCase(Self.decisionName, at: line.name.range)
-    }
-
-    /// Sets the decision line from the result of the memory lookup.
-    func setDecision(of query: SiteRequest, _ finding: SiteLookupResult, now: Instant) {
-        set(DecisionTrace(of: query, finding, in: context.store, now: now))
-    }
-
-    /// Sets the decision line from the evaluation of the origin's response, if the client may see
-    /// it.
-    func setDecision(of query: SiteRequest, _ examination: Cacheability, isKept: Bool) {
-        if includesDecision { set(DecisionTrace(of: query, examination, isKept: isKept)) }
-    }
-
-    /// Replaces the decision line among the extra lines of the response.
-    private func set(_ decision: DecisionTrace) {
-        // The later decision is more informative.
-        extraFieldLines = Array("Nuthatch-Decision: ".utf8)
-        decision.append(to: &extraFieldLines)
-        extraFieldLines += Array("\r\n".utf8)
+    private static func isRequest(_ line: FieldLine, in bytes: Span<UInt8>) -> Bool {
+        line.id == .other && bytes.matchesIgnoringCase("nuthatch-decision", at: line.name.range)
     }
 }
 
@@ -71,7 +44,7 @@ extension [UInt8] {
 
 extension DecisionTrace {
     /// Creates the trace of a memory lookup.
-    fileprivate init(
+    init(
         of query: SiteRequest, _ finding: SiteLookupResult, in store: MemoryStore, now: Instant
     ) {
         self.init()
@@ -92,7 +65,7 @@ extension DecisionTrace {
     }
 
     /// Creates the trace of an evaluated origin response.
-    fileprivate init(of query: SiteRequest, _ examination: Cacheability, isKept: Bool) {
+    init(of query: SiteRequest, _ examination: Cacheability, isKept: Bool) {
         self.init()
         key = query.key
         outcome = "fetch"

@@ -2,7 +2,6 @@ import Platform
 import Peering
 import Admin
 import Cluster
-import FoundationEssentials
 import Ground
 import HTTPRules
 import NIOCore
@@ -10,80 +9,19 @@ import Telemetry
 
 /// A request that waits until its purge is confirmed as far as requested.
 ///
-/// Confined to the event loop of its handler.
+/// Confined to the event loop of its handler, which drops it when the connection ends.
 final class PendingPurge {
-    /// The record of the purge.
-    let name: RecordID
+    private let response: ResponseSender
+    /// The record of the purge; `nil` after the wait.
+    private var name: RecordID?
     /// Timer that ends the wait with the state reached by then.
-    var timer: Scheduled<Void>?
+    private var timer: Scheduled<Void>?
     /// Token to cancel the wait; `nil` if the purge was confirmed at once, or the wait is over.
-    var ticket: PurgeCoordinator.Waiters.Token?
-    private let purges: PurgeCoordinator
+    private var ticket: PurgeCoordinator.Waiters.Token?
 
-    /// Creates a wait for the record `name`; timer and ticket are set later.
-    init(_ name: RecordID, at purges: PurgeCoordinator) {
-        self.name = name
-        self.purges = purges
-    }
+    private var context: EventLoopContext { response.context }
 
-    deinit {
-        timer?.cancel()
-        if let ticket { purges.cancelWait(ticket) }
-    }
-}
-
-extension RequestHandler {
-    /// Issues the purge that the JSON in `body` and the query describe.
-    func issuePurge(_ query: AdminQuery, _ body: [UInt8]) {
-        do throws(PurgeError) {
-            let options = try PurgeOptions(query)
-            let request = try Self.read(body)
-            let (wait, timeout) = try options.resolved(with: request)
-            let targets = request.targets.expanded(settings.sites)
-            try purge(targets, isSoft: request.isSoft, id: request.id, wait, timeout)
-        } catch {
-            sendProblem(Problem(error.problem))
-        }
-    }
-
-    /// Sends the receipt with this ID.
-    func sendReceipt(_ text: String) {
-        guard let name = ReceiptID(text[...]) else {
-            return sendProblem(Problem(PurgeError.invalidReceiptID.problem))
-        }
-        sendReceipt(
-            of: RecordID(
-                stream: ProcessID(high: name.high, low: name.low), number: name.number))
-    }
-
-    /// Sends the receipt of the purge with the client's `id`, or without one the receipts of the
-    /// last purges.
-    func sendPurges(_ query: AdminQuery) {
-        if let id = query["id"] {
-            guard let name = context.purges.record(withID: Array(id.utf8)) else {
-                return sendProblem(Problem(PurgeError.unknownReceipt.problem))
-            }
-            return sendReceipt(of: name)
-        }
-        let receipts = context.purges.recentPurges(Int(query.number("limit") ?? 20))
-        send(
-            ReceiptDocument.json(
-                receipts.compactMap { ReceiptDocument($0, at: context.node) }))
-    }
-
-    /// Decodes a purge request.
-    ///
-    /// - Throws: a `PurgeError` if `body` is too large or malformed.
-    private static func read(_ body: [UInt8]) throws(PurgeError) -> PurgeRequest {
-        guard body.count <= PurgeRequest.bodyBytesMax else { throw .bodyTooLarge }
-        do {
-            return try JSONDecoder().decode(PurgeRequest.self, from: Data(body))
-        } catch {
-            throw PurgeError(decodingError: error)
-        }
-    }
-
-    /// Issues a purge and sends its receipt.
+    /// Issues a purge and sends its receipt, or waits before.
     ///
     /// - Parameters:
     ///   - targets: what to purge; at most `Invalidation.targetsMax` targets.
@@ -91,21 +29,31 @@ extension RequestHandler {
     ///   - id: the client's own ID, which makes the request idempotent; `nil` if it gives none.
     ///   - wait: the confirmation to wait for.
     ///   - timeout: time limit of that wait.
+    ///   - response: sender of the response.
+    /// - Returns: the wait, which ends with this object; `nil` if a response was sent.
     /// - Throws: a `PurgeError` for too many targets, a record that is too large, or a
     ///   conflicting `id`.
-    func purge(
+    static func issue(
         _ targets: [PurgeTarget], isSoft: Bool, id: [UInt8]?, _ wait: PurgeAcknowledgement,
-        _ timeout: Interval
-    ) throws(PurgeError) {
+        _ timeout: Interval, to response: ResponseSender
+    ) throws(PurgeError) -> PendingPurge? {
         guard targets.count <= Invalidation.targetsMax else { throw .tooManyNames(targets.count) }
-        guard let name = try issue(Purge(isSoft ? .soft : .hard, targets), id: id) else {
-            return sendProblem(.overloaded(.invalidations))
+        let purge = Purge(isSoft ? .soft : .hard, targets)
+        guard let name = try issue(purge, id: id, on: response.context) else {
+            response.sendProblem(.overloaded(.invalidations))
+            return nil
         }
-        respond(after: wait, for: name, within: timeout)
+        guard wait != .none, timeout > .zero else {
+            response.sendReceipt(of: name, isIssue: true)
+            return nil
+        }
+        return PendingPurge(name, byAll: wait == .all, within: timeout, response)
     }
 
     /// Issues `purge`; returns `nil`, without any effect, if too many records wait for the disk.
-    private func issue(_ purge: Purge, id: [UInt8]?) throws(PurgeError) -> RecordID? {
+    private static func issue(
+        _ purge: Purge, id: [UInt8]?, on context: EventLoopContext
+    ) throws(PurgeError) -> RecordID? {
         let issuance: IssueOutcome
         do throws(InvalidationFault) {
             issuance = try context.purges.issue(purge, id: id)
@@ -122,44 +70,51 @@ extension RequestHandler {
         }
     }
 
-    /// Sends the receipt at once, or after `wait` is satisfied or `timeout` has passed.
-    private func respond(
-        after wait: PurgeAcknowledgement, for name: RecordID, within timeout: Interval
+    /// Creates a wait for the record `name`, which ends with its receipt.
+    private init(
+        _ name: RecordID, byAll: Bool, within timeout: Interval, _ response: ResponseSender
     ) {
-        guard wait != .none, timeout > .zero else { return sendReceipt(of: name, isIssue: true) }
-        let waiting = PendingPurge(name, at: context.purges)
-        pendingPurge = waiting
-        isResponding = true
-        deadline = .distantFuture
+        self.response = response
+        self.name = name
+        response.wait(until: .distantFuture)
         let time = TimeAmount.nanoseconds(timeout.nanoseconds)
-        waiting.timer = context.loop.assumeIsolated().scheduleTask(in: time) {
-            [weak self, weak waiting] in
-            if let waiting { self?.purgeWaitEnded(waiting) }
+        timer = context.loop.assumeIsolated().scheduleTask(in: time) { [weak self] in
+            self?.waitEnded()
         }
         // Accessed only on the loop, though the callback may run on any thread.
-        nonisolated(unsafe) weak let (handler, waits) = (self, waiting)
-        waiting.ticket = context.purges.whenConfirmed(name, byAll: wait == .all) {
-            [loop = context.loop] in
+        nonisolated(unsafe) weak let waiting = self
+        ticket = context.purges.whenConfirmed(name, byAll: byAll) { [loop = context.loop] in
             loop.execute {
-                guard let waits = unsafe waits else { return }
-                waits.ticket = nil
-                unsafe handler?.purgeWaitEnded(waits)
+                guard let waiting = unsafe waiting else { return }
+                waiting.ticket = nil
+                waiting.waitEnded()
             }
         }
     }
 
-    /// Sends the receipt at the end of a wait.
-    private func purgeWaitEnded(_ waiting: PendingPurge) {
-        guard pendingPurge === waiting else { return }
-        pendingPurge = nil
-        sendReceipt(of: waiting.name, isIssue: true)
-        writer?.flush()
-        resumeRequests()
+    deinit {
+        cancel()
     }
 
+    private func cancel() {
+        timer?.cancel()
+        if let ticket = ticket.take() { context.purges.cancelWait(ticket) }
+    }
+
+    /// Sends the receipt at the end of the wait.
+    private func waitEnded() {
+        guard let name = name.take() else { return }
+        cancel()
+        response.sendReceipt(of: name, isIssue: true)
+        response.writer?.flush()
+        response.resumeRequests()
+    }
+}
+
+extension ResponseSender {
     /// Sends the receipt as it is now; `isIssue` marks the response to the request that issued the
     /// purge.
-    private func sendReceipt(of name: RecordID, isIssue: Bool = false) {
+    func sendReceipt(of name: RecordID, isIssue: Bool = false) {
         guard let receipt = context.purges.receipt(of: name),
             let document = ReceiptDocument(receipt, at: context.node)
         else { return sendProblem(Problem(PurgeError.unknownReceipt.problem)) }

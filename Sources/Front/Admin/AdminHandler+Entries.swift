@@ -7,7 +7,7 @@ import Store
 import Telemetry
 
 /// Stored entries, for operators; work that blocks runs on another thread.
-extension RequestHandler {
+extension AdminHandler {
     /// Sends the most requested entries, sampled by all loops, at most `limit`.
     func sendHotEntries(_ limit: Int) {
         let node = context.node
@@ -23,7 +23,9 @@ extension RequestHandler {
     func sendEntry(_ url: String) {
         let look = EntryInspection(node: context.node, settings: settings)
         respondLater(runOnThread { look.document(of: url) }) { handler, found in
-            guard found.isHeld else { return handler.sendProblem(.entryUnknown(found.document)) }
+            guard found.isHeld else {
+                return handler.response.sendProblem(.entryUnknown(found.document))
+            }
             handler.send(found.document.json)
         }
     }
@@ -46,7 +48,7 @@ extension RequestHandler {
             look.body(of: url, key: key.map { Array($0.utf8) }, variant: variant)
         }
         respondLater(found) { handler, body in
-            guard let body else { return handler.sendProblem(.entryBodyUnknown) }
+            guard let body else { return handler.response.sendProblem(.entryBodyUnknown) }
             handler.send(body)
         }
     }
@@ -54,7 +56,7 @@ extension RequestHandler {
     /// Sends a stored body under a policy that keeps browsers from running it.
     private func send(_ body: EntryInspection.Body) {
         // Stored content is untrusted: the policy stops a browser from running it in this origin.
-        sendText(
+        response.sendText(
             status: 200, contentType: body.contentType, body.bytes,
             fields: "Cache-Control: no-store\r\n"
                 + "Content-Security-Policy: default-src 'none'; style-src 'unsafe-inline'; "
@@ -76,23 +78,22 @@ extension RequestHandler {
     ///
     /// - Parameters:
     ///   - future: its failure is reported as `nodeStopping`.
-    ///   - response: sends the response, on the loop.
+    ///   - respond: sends the response, on the loop.
     func respondLater<Value: Sendable>(
         _ future: EventLoopFuture<Value>,
-        _ response: @escaping @Sendable (RequestHandler, Value) -> Void
+        _ respond: @escaping @Sendable (AdminHandler, Value) -> Void
     ) {
-        isResponding = true
-        deadline = .distantFuture
+        response.wait(until: .distantFuture)
         // Accessed only on the loop.
         nonisolated(unsafe) weak let handler = self
         future.whenComplete { result in
-            guard let handler = unsafe handler, handler.writer != nil else { return }
+            guard let handler = unsafe handler, handler.response.writer != nil else { return }
             switch result {
-            case .success(let value): response(handler, value)
-            case .failure: handler.sendProblem(.nodeStopping)
+            case .success(let value): respond(handler, value)
+            case .failure: handler.response.sendProblem(.nodeStopping)
             }
-            handler.writer?.flush()
-            handler.resumeRequests()
+            handler.response.writer?.flush()
+            handler.response.resumeRequests()
         }
     }
 }

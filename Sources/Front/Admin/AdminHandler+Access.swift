@@ -7,17 +7,15 @@ import Synchronization
 import Wire
 
 /// Access control of the admin port.
-extension RequestHandler {
+extension AdminHandler {
     /// Returns the role of the caller of `operation`, or `nil` if access is refused.
     ///
-    /// A refusal is sent before the call returns, or later by ``sendDelayedRefusal()``.
-    func admit(_ request: BufferedRequest, _ bytes: Span<UInt8>, to operation: AdminOperation)
-        -> AdminRole?
-    {
+    /// A refusal is sent before the call returns, or later by ``deadlineReached()``.
+    func admit(_ request: AdminRequest, to operation: AdminOperation) -> AdminRole? {
         // Over TLS, a connection without a client certificate fails in the handshake.
         let caller = AdminCaller(
-            request, host: bytes.copy(parser.host.range), from: client?.address,
-            hasCertificate: isSecure && settings.adminTLS != nil)
+            request.head, host: request.host, from: response.client?.address,
+            hasCertificate: response.client?.isSecure == true && settings.adminTLS != nil)
         let now = SystemClock.now()
         let verdict = settings.adminAccess.authorize(caller, for: operation.role)
         let admission = context.node.adminGate.withLock {
@@ -25,26 +23,18 @@ extension RequestHandler {
         }
         switch admission {
         case .admitted(let role):
-            if operation.role != nil { client?.isAuthenticated = true }
+            if operation.role != nil { response.client?.isAuthenticated = true }
             return role
         case .refused(let refusal, delay: .zero):
-            if refusal.isFailedAttempt { log(refusalOf: caller, cause(request)) }
+            if refusal.isFailedAttempt { log(refusalOf: caller, response.cause(request.head)) }
             reject(refusal)
         case .refused(let refusal, let delay):
             // Meanwhile the connection may be preempted for a new one; it is not reused.
-            closesAfterResponse = true
-            isResponding = true
-            deadline = now + delay
+            response.closesAfterResponse = true
+            response.wait(until: now + delay)
             delayedRefusal = refusal
         }
         return nil
-    }
-
-    /// Sends the refusal that ``admit(_:_:to:)`` delayed, if there is one.
-    func sendDelayedRefusal() {
-        guard let refusal = delayedRefusal else { return }
-        delayedRefusal = nil
-        reject(refusal)
     }
 
     /// Logs a failed authentication attempt.
@@ -57,11 +47,11 @@ extension RequestHandler {
     }
 
     /// Sends the refusal, with its challenge and Retry-After.
-    private func reject(_ refusal: AdminAccessError) {
+    func reject(_ refusal: AdminAccessError) {
         var problem = Problem(refusal.problem)
         problem.retryAfterSeconds = refusal.retryAfterSeconds
         let challenge = refusal.challenge.map { "WWW-Authenticate: \($0)\r\n" } ?? ""
-        sendProblem(problem, fields: challenge)
+        response.sendProblem(problem, fields: challenge)
     }
 }
 

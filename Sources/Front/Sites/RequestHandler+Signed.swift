@@ -17,9 +17,9 @@ extension RequestHandler {
         if case .signed(let signed) = reading { path = signed.unsignedTarget }
         switch (ImageTarget.parse(bytes, at: path.range), reading) {
         case (.notImage, _): respondOutsideSites(bytes)
-        case (_, .malformed(let fault)): rejectSignature(.malformed(fault))
-        case (_, .unsigned) where settings.signer != nil: rejectSignature(.unsigned)
-        case (.refused(let refusal), _): sendProblem(.invalidTarget(refusal, in: bytes))
+        case (_, .malformed(let fault)): reject(.malformed(fault))
+        case (_, .unsigned) where settings.signer != nil: reject(.unsigned)
+        case (.refused(let refusal), _): response.sendProblem(.invalidTarget(refusal, in: bytes))
         case (.image(let url), .signed(let signed)): respondWithImage(bytes, url, signed, now: now)
         case (.image(let url), .unsigned): respondWithImage(bytes, url, nil, now: now)
         }
@@ -35,7 +35,7 @@ extension RequestHandler {
         defer { scratch = text }
         let result = CacheKey.normalise(
             percentEncoded: bytes, at: url.range, into: &text, bytesMax: settings.urlBytesMax)
-        if case .refused(let refusal) = result { return sendProblem(.invalidURL(refusal)) }
+        if case .refused(let refusal) = result { return response.sendProblem(.invalidURL(refusal)) }
         let key = SignatureBase.makeSignedText(&text, expiry: signed?.expiry)
         if settings.signer != nil {
             guard let signed, isSignatureValid(signed, text.span) else { return }
@@ -62,8 +62,8 @@ extension RequestHandler {
         let signed: SignedTarget
         switch SignedTarget.parse(bytes, at: parser.path.range) {
         case .signed(let read): signed = read
-        case .unsigned: return rejectSignature(.unsigned)
-        case .malformed(let fault): return rejectSignature(.malformed(fault))
+        case .unsigned: return reject(.unsigned)
+        case .malformed(let fault): return reject(.malformed(fault))
         }
         parser.truncatePath(at: signed.unsignedTarget.end)
         var text = scratch
@@ -89,17 +89,21 @@ extension RequestHandler {
         let isOurs = settings.signer?.accepts(signed.signature, of: text) ?? false
         switch signed.result(isAuthentic: isOurs, now: SystemClock.wallTime()) {
         case .valid: return true
-        case .refused(let refusal): return rejectSignature(refusal)
+        case .refused(let refusal): return reject(refusal)
         }
     }
 
     /// Sends a refusal; returns false.
     @discardableResult
-    private func rejectSignature(_ refusal: SignatureRefusal) -> Bool {
+    private func reject(_ refusal: SignatureRefusal) -> Bool {
         let problem = Problem.invalidSignature(refusal)
         if settings.signer != nil, let counter = problem.counter { context.counters.add(counter) }
         // Unlike other bodies, one sent to a site is not read.
-        if siteCounters != nil { rejectSiteRequest(problem) } else { sendProblem(problem) }
+        if response.siteCounters != nil {
+            rejectSiteRequest(problem)
+        } else {
+            response.sendProblem(problem)
+        }
         return false
     }
 }

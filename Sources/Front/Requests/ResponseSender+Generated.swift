@@ -1,0 +1,111 @@
+import Admin
+import Ground
+import HTTPRules
+import NIOCore
+import Wire
+
+/// Responses that the node generates.
+extension ResponseSender {
+    /// Responds with a problem document; the connection stays open unless its framing is no longer
+    /// reliable.
+    ///
+    /// - Parameters:
+    ///   - problem: the problem to send.
+    ///   - more: further field lines, each with its end.
+    ///   - status: the Cache-Status to send.
+    func sendProblem(
+        _ problem: Problem, fields more: String = "",
+        _ status: CacheStatus = CacheStatus(.generated)
+    ) {
+        if problem.closesConnection { closesAfterResponse = true }
+        var body: [UInt8] = []
+        problem.document.append(to: &body)
+        var fields = Self.noStore + more
+        if plane == .data {
+            var line: [UInt8] = []
+            status.append(to: &line)
+            fields += "Cache-Status: \(String(decoding: line, as: UTF8.self))\r\n"
+        }
+        if let seconds = problem.retryAfterSeconds { fields += "Retry-After: \(seconds)\r\n" }
+        if let methods = problem.allowedMethods { fields += "Allow: \(methods)\r\n" }
+        sendText(
+            status: problem.status, contentType: ProblemDocument.contentType.description, body,
+            fields: fields)
+    }
+
+    /// Sends a complete generated response, without the body for HEAD.
+    ///
+    /// - Parameters:
+    ///   - status: the status code.
+    ///   - contentType: value of the Content-Type field.
+    ///   - body: the complete body.
+    ///   - fields: further field lines, each with its end.
+    func sendText(status: UInt16, contentType: String, _ body: [UInt8], fields: String) {
+        beginResponse(status: status)
+        var head = ByteBuffer()
+        head.writeString("HTTP/1.1 \(status) \(ReasonPhrase.of(status))\r\n")
+        head.writeBytes(context.dateLine.bytes)
+        head.writeString("Content-Type: \(contentType)\r\nContent-Length: \(body.count)\r\n")
+        head.writeString("X-Request-Id: \(requestID)\r\n")
+        head.writeString("X-Content-Type-Options: nosniff\r\n\(fields)")
+        if siteCounters != nil, status < 400 { head.writeString("Cache-Status: nuthatch\r\n") }
+        head.writeBytes(extraFieldLines)
+        switch connectionOption {
+        case .none: break
+        case .close: head.writeString("Connection: close\r\n")
+        case .keepAlive: head.writeString("Connection: keep-alive\r\n")
+        }
+        head.writeString("\r\n")
+        writer?.send(head: head)
+        if !isHeadRequest, !body.isEmpty {
+            writer?.send(body: ByteBuffer(bytes: body))
+            bodyBytes = UInt64(body.count)
+        }
+        finishResponse()
+    }
+
+    /// Sends a JSON document with `Cache-Control: no-store`.
+    func send(_ document: JSON, status: UInt16 = 200, fields: String = "") {
+        sendText(
+            status: status, contentType: "application/json", document.formattedBytes,
+            fields: Self.noStore + fields)
+    }
+
+    /// The field line of responses that must not be stored.
+    static let noStore = "Cache-Control: no-store\r\n"
+}
+
+/// Reason phrases of status lines (RFC 9110 §15).
+enum ReasonPhrase {
+    /// Returns the reason phrase of a status; empty for others.
+    static func of(_ status: UInt16) -> StaticString {
+        switch status {
+        case 200: "OK"
+        case 202: "Accepted"
+        case 400: "Bad Request"
+        case 401: "Unauthorized"
+        case 403: "Forbidden"
+        case 404: "Not Found"
+        case 405: "Method Not Allowed"
+        case 406: "Not Acceptable"
+        case 408: "Request Timeout"
+        case 409: "Conflict"
+        case 410: "Gone"
+        case 412: "Precondition Failed"
+        case 413: "Content Too Large"
+        case 414: "URI Too Long"
+        case 416: "Range Not Satisfiable"
+        case 417: "Expectation Failed"
+        case 422: "Unprocessable Content"
+        case 429: "Too Many Requests"
+        case 431: "Request Header Fields Too Large"
+        case 451: "Unavailable For Legal Reasons"
+        case 501: "Not Implemented"
+        case 502: "Bad Gateway"
+        case 503: "Service Unavailable"
+        case 504: "Gateway Timeout"
+        case 505: "HTTP Version Not Supported"
+        default: ""
+        }
+    }
+}
