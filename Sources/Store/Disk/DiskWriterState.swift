@@ -38,7 +38,7 @@ struct DiskWriterState: ~Copyable {
 
     var view: DiskView? { log?.view }
     var isAvailable: Bool { log != nil && retryAt == nil }
-    var segments: SegmentAllocator.Counts { log?.allocator.counts ?? SegmentAllocator.Counts() }
+    var segments: SegmentAllocator.Counts { log?.segmentCounts ?? SegmentAllocator.Counts() }
     /// Bytes of all blocks, as of the last tick.
     private(set) var allocatedBytes: UInt64 = 0
 
@@ -158,7 +158,7 @@ struct DiskWriterState: ~Copyable {
             log.expireIdleEntries(atMost: Self.expiryScanMax, now: wall)
             pruneUnmatchedMarks(now: now)
             marks.pruneObsoleteMarks(leastVersionOnDisk: { log.leastVersion })
-            try log.removeLegacyMarkFiles()
+            log.removeLegacyMarkFiles()
             guard now >= checkpointAt else { return }
             checkpointAt = now + settings.checkpointInterval
             try log.checkpoint()
