@@ -255,7 +255,7 @@ package struct ReceiptID: Hashable, Sendable, CustomStringConvertible {
         self.init(high: words[0], low: words[1], number: number)
     }
 
-    static let schema = JSONSchema.text(pattern: "^[0-9a-f]{32}-[1-9][0-9]{0,18}$")
+    static let schema = JSONSchema.text(pattern: "^[0-9a-f]{32}-[1-9][0-9]{0,19}$")
 
     /// The name as 32 hexadecimal digits, a hyphen and the number.
     package var description: String { hexadecimal(high) + hexadecimal(low) + "-\(number)" }

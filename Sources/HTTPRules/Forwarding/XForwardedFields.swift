@@ -65,12 +65,13 @@ package struct XForwardedFields: Hashable, Sendable {
         return members
     }
 
-    /// Parses an address, with or without a port, which some proxies append.
+    /// Parses an address, with or without a port, which some proxies append; one that is IPv4-mapped
+    /// counts as IPv4.
     private static func address(_ bytes: Span<UInt8>, at range: Range<Int>) -> IPAddress? {
         let text = String(decoding: bytes.copy(range), as: UTF8.self)
         if let address = IPAddress(text) { return address.unmapped }
         if text.hasPrefix("["), let end = text.firstIndex(of: "]") {
-            return IPAddress(String(text[text.index(after: text.startIndex)..<end]))
+            return IPAddress(String(text[..<end].dropFirst()))?.unmapped
         }
         guard let colon = text.lastIndex(of: ":") else { return nil }
         return IPAddress(String(text[..<colon]))
