@@ -1,7 +1,8 @@
+import Ground
 import RawStructuredFieldValues
 
-/// Items of structured fields made of arbitrary values, which are clamped, escaped or cut to what an
-/// item can hold.
+/// Items of structured fields made of arbitrary values, which are clamped, escaped or cut to what
+/// items can hold.
 extension RFC9651BareItem {
     /// Returns an integer of at most 15 digits (RFC 9651 §3.3.1).
     static func clamped(_ number: Int64) -> RFC9651BareItem {

@@ -12,6 +12,7 @@ extension DiskRecord {
     ///   - offset: the offset of the record in the file.
     ///   - salt: the salt of the segment.
     ///   - counters: counts the bytes.
+    /// - Throws: ``DiskFile/Failure`` if a write fails; a part of the record may then be written.
     mutating func write(
         _ body: [ByteBuffer], to file: any VolumeFile, at offset: UInt64, salt: UInt64,
         _ counters: DiskCounters
