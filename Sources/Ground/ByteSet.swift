@@ -1,63 +1,27 @@
 /// A set of ASCII bytes, one bit each; no byte above 127 is a member.
-struct ByteSet: Hashable, Sendable {
+@usableFromInline package struct ByteSet: Hashable, Sendable {
     /// The bits of bytes 0 to 63.
-    private let low: UInt64
+    @usableFromInline let low: UInt64
     /// The bits of bytes 64 to 127.
-    private let high: UInt64
+    @usableFromInline let high: UInt64
 
-    @inline(__always)
-    private init(low: UInt64, high: UInt64) {
+    /// Creates a set from the bits of bytes 0 to 63 and of bytes 64 to 127.
+    @inlinable @inline(__always)
+    package init(low: UInt64, high: UInt64) {
         self.low = low
         self.high = high
     }
 
-    @inline(__always)
-    func contains(_ byte: UInt8) -> Bool {
-        let word = byte & 64 == 0 ? low : high
-        return byte < 128 && (word >> UInt64(byte & 63)) & 1 != 0
+    /// Returns true if `byte` is in the set.
+    @inlinable @inline(__always)
+    package func contains(_ byte: UInt8) -> Bool {
+        let word = byte < 64 ? low : high
+        return byte < 128 && (word &>> UInt64(byte & 63)) & 1 != 0
     }
 
     /// The token characters, `tchar` (RFC 9110 §5.6.2).
-    @inline(__always)
-    static var token: ByteSet {
+    @inlinable @inline(__always)
+    package static var token: ByteSet {
         ByteSet(low: 0x03FF_6CFA_0000_0000, high: 0x57FF_FFFF_C7FF_FFFE)
-    }
-
-    /// The token characters and the slash between a type and its subtype (RFC 9110 §12.5.1).
-    @inline(__always)
-    static var mediaRange: ByteSet {
-        ByteSet(low: 0x03FF_ECFA_0000_0000, high: 0x57FF_FFFF_C7FF_FFFE)
-    }
-
-    /// The unreserved characters (RFC 3986 §2.3), never percent-encoded in a canonical URL.
-    @inline(__always)
-    static var unreserved: ByteSet {
-        ByteSet(low: 0x03FF_6000_0000_0000, high: 0x47FF_FFFE_87FF_FFFE)
-    }
-
-    /// The ``unreserved`` characters and the further ones of Base64 (RFC 4648 §4).
-    @inline(__always)
-    static var requestID: ByteSet {
-        ByteSet(low: 0x23FF_E800_0000_0000, high: 0x47FF_FFFE_87FF_FFFE)
-    }
-
-    /// The characters that need no escape in path and query (RFC 3986 §3.3, §3.4): `pchar` without
-    /// escapes, `/` and `?`.
-    @inline(__always)
-    static var target: ByteSet {
-        ByteSet(low: 0xAFFF_FFD2_0000_0000, high: 0x47FF_FFFE_87FF_FFFF)
-    }
-
-    /// The ``target`` characters without `.` and `?`, which need further checks in a path.
-    @inline(__always)
-    static var plainPath: ByteSet {
-        ByteSet(low: 0x2FFF_BFD2_0000_0000, high: 0x47FF_FFFE_87FF_FFFF)
-    }
-
-    /// The characters of a host name in a canonical URL: lower-case letters, digits, `-`, `_` and
-    /// `.`.
-    @inline(__always)
-    static var host: ByteSet {
-        ByteSet(low: 0x03FF_6000_0000_0000, high: 0x07FF_FFFE_8000_0000)
     }
 }

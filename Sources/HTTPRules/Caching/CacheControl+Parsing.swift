@@ -110,8 +110,7 @@ extension CacheControl {
         var names = FieldNames()
         var cursor = 0
         while let name = FieldSyntax.nextElement(bytes, at: 0..<bytes.count, cursor: &cursor) {
-            for index in name where !ByteSet.token.contains(bytes[index]) { return nil }
-            if names.count == fieldsMax { return nil }
+            guard FieldSyntax.isToken(bytes, at: name), names.count < fieldsMax else { return nil }
             names.insert(bytes, at: name)
         }
         return names.isEmpty ? nil : names

@@ -53,14 +53,11 @@ package struct XForwardedFields: Hashable, Sendable {
     /// appended.
     private static func members(_ bytes: Span<UInt8>, at value: Range<Int>) -> [Range<Int>] {
         var members: [Range<Int>] = []
-        var start = value.lowerBound
-        while start <= value.upperBound {
-            let end =
-                (start..<value.upperBound).first { bytes[$0] == UInt8(ascii: ",") }
-                ?? value.upperBound
-            let member = FieldSyntax.trimmed(bytes, at: start..<end)
-            if !member.isEmpty { members.append(member) }
-            start = end + 1
+        var cursor = value.lowerBound
+        while let member = FieldSyntax.nextElement(
+            bytes, at: value, cursor: &cursor, hasQuotedStrings: false)
+        {
+            members.append(member)
         }
         return members
     }
