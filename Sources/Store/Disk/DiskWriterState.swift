@@ -102,7 +102,7 @@ struct DiskWriterState: ~Copyable {
     /// Stores a response; true if it is written and indexed; see
     /// ``DiskLog/store(_:body:now:commit:)``.
     mutating func store(
-        _ record: DiskRecord, _ body: [ByteBuffer], now: Int64, commit: (() -> Void) -> Bool
+        _ record: DiskRecord, _ body: [ByteBuffer], now: Int64, commit: DiskLog.Commit
     ) -> Bool {
         guard let log, retryAt == nil else {
             counters.add(.droppedRecords)
@@ -122,7 +122,7 @@ struct DiskWriterState: ~Copyable {
 
     /// Stores a response unless one at least as new is stored; true if either is stored.
     mutating func storeHandoff(
-        _ record: DiskRecord, _ body: [ByteBuffer], now: Int64, commit: (() -> Void) -> Bool
+        _ record: DiskRecord, _ body: [ByteBuffer], now: Int64, commit: DiskLog.Commit
     ) -> Bool {
         let held = view?.read(digest: record.name.digest)
         if let held, held.record.times.date >= record.times.date { return true }

@@ -17,6 +17,10 @@ extension DiskLog {
         case superseded
     }
 
+    /// A function that runs its argument, which indexes a written record, and returns true; or
+    /// returns false without running it if the response must no longer be found.
+    package typealias Commit = (_ index: () -> Void) -> Bool
+
     /// Appends a response and replaces the entry's previous record.
     ///
     /// Call it only once the journal contains everything up to the record's invalidation version;
@@ -26,15 +30,14 @@ extension DiskLog {
     ///   - record: the record; its chunk checksums are computed when it is written.
     ///   - body: the body, in buffers of any size.
     ///   - now: milliseconds since 1970.
-    ///   - commit: runs its argument, which indexes the record, and returns true; or returns false
-    ///     without running it if the response must no longer be found.
+    ///   - commit: decides at the last moment whether the record is indexed.
     /// - Returns: `.written` if the record is written and indexed; otherwise the reason why it is
     ///   not.
     /// - Throws: ``DiskFile/Failure`` if an operation on the log's files fails; the record is then
     ///   not indexed.
     package func store(
         _ record: DiskRecord, body: [ByteBuffer], now: Int64,
-        commit: (() -> Void) -> Bool = {
+        commit: Commit = {
             $0(); return true
         }
     ) throws(DiskFile.Failure) -> StoreOutcome {

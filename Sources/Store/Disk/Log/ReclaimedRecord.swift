@@ -28,17 +28,7 @@ struct ReclaimedRecord {
 
     /// Reads the head of a record; `nil` if it cannot be read.
     init?(_ entry: DiskEntry, _ use: SegmentSlot.Generation, in view: DiskView) {
-        guard
-            var block = try? use.file.read(min(entry.bytes, Self.blockBytes), at: entry.offset),
-            let extent = DiskRecord.extent(block.span, space: entry.bytes)
-        else { return nil }
-        if extent.metaBytes > block.count {
-            guard let whole = try? use.file.read(extent.metaBytes, at: entry.offset) else {
-                return nil
-            }
-            block = whole
-        }
-        guard
+        guard let block = try? view.readBlock(entry, use, bytesMax: Self.blockBytes),
             let (record, metaBytes) = try? view.record(
                 in: block.span, entry, use, isVerified: true),
             // A record of a newer version may be longer than what is written of it here.
