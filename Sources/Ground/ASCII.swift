@@ -21,12 +21,12 @@
     }
 
     /// True for a byte that may occur in a token (RFC 9110 §5.6.2).
-    @inlinable
-    package static func isToken(_ byte: UInt8) -> Bool {
-        switch byte {
-        case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true
-        default: "!#$%&'*+-.^_`|~".utf8.contains(byte)
-        }
+    package static func isToken(_ byte: UInt8) -> Bool { ByteSet.token.contains(byte) }
+
+    /// True for space and horizontal tab (`OWS`, RFC 9110 §5.6.3).
+    @inlinable @inline(__always)
+    package static func isWhitespace(_ byte: UInt8) -> Bool {
+        byte == 0x20 || byte == 0x09
     }
 
     /// Returns the value of a hexadecimal digit of either case, or `nil` for any other byte.
@@ -92,6 +92,19 @@ extension Span<UInt8> {
         var bytes = [UInt8](repeating: 0, count: part.count)
         for index in part.indices { bytes[index] = part[index] }
         return bytes
+    }
+
+    /// Parses the whole of `range`, at most 32 bytes, as lower-case hexadecimal digits.
+    ///
+    /// - Returns: `nil` if a byte is not such a digit.
+    package func hexadecimal(at range: Range<Int>) -> UInt128? {
+        var value: UInt128 = 0
+        for index in range {
+            guard let digit = ASCII.hexValue(self[index]), ASCII.hexDigit(digit) == self[index]
+            else { return nil }
+            value = value << 4 | UInt128(digit)
+        }
+        return value
     }
 
     /// Parses the whole of `range` as a decimal number.

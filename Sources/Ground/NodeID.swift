@@ -62,15 +62,10 @@ package struct NodeID: Hashable, Comparable, Sendable, CustomStringConvertible {
     /// text.
     package init?(_ text: String) {
         let digits = Array(text.utf8)
-        guard digits.count == 32 else { return nil }
-        var words: [UInt64] = [0, 0]
-        for (index, digit) in digits.enumerated() {
-            guard let value = ASCII.hexValue(digit), ASCII.hexDigit(value) == digit else {
-                return nil
-            }
-            words[index / 16] = words[index / 16] << 4 | UInt64(value)
+        guard digits.count == 32, let number = digits.span.hexadecimal(at: 0..<32) else {
+            return nil
         }
-        self.init(low: words[1], high: words[0])
+        self.init(low: UInt64(truncatingIfNeeded: number), high: UInt64(number >> 64))
     }
 
     /// Orders ids as 128-bit numbers.

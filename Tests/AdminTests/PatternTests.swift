@@ -14,6 +14,7 @@ struct PatternTests {
         String(repeating: "0a", count: 16) + "-1", String(repeating: "0a", count: 16) + "-0",
         String(repeating: "0a", count: 16) + "-01", String(repeating: "0a", count: 16) + "-",
         String(repeating: "0a", count: 16) + "-9999999999999999999",
+        String(repeating: "0a", count: 16) + "-18446744073709551615",
     ]
 
     private func isRead(_ body: JSON) -> Bool {

@@ -49,7 +49,7 @@ struct Room: Sendable, CustomTestStringConvertible {
 
     private static let pureRooms = [
         Room("Ground", .pure),
-        Room("HTTPRules", .pure, uses: ["Ground"]),
+        Room("HTTPRules", .pure, uses: ["Ground"], packages: ["RawStructuredFieldValues"]),
         Room("Cluster", .pure, uses: ["Ground"]),
         Room("Tiers", .pure, uses: ["Ground"]),
         Room("Serving", .pure, uses: ["Ground", "HTTPRules", "Cluster", "Tiers"]),
@@ -60,7 +60,7 @@ struct Room: Sendable, CustomTestStringConvertible {
     private static let edgeRooms = [
         Room(
             "Wire", .sansIO, uses: ["Ground", "HTTPRules", "CNgHTTP2", "COpenSSL"],
-            packages: ["NIOCore"]),
+            packages: ["NIOCore", "RawStructuredFieldValues"]),
         Room(
             "Store", .edge, uses: ["Ground", "Tiers", "Telemetry", "CLinux"],
             packages: ["NIOCore", "NIOPosix"], toolchain: ["Synchronization", "Glibc"]),

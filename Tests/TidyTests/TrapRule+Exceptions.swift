@@ -31,8 +31,9 @@ extension TrapRule {
                 "Origin/Admission/QuotaTable": 1, "Origin/Connections/OriginConnection": 1,
                 "Origin/Connections/OriginConnectionPool": 1, "Origin/OriginFetchRequest": 2,
                 "Origin/OriginTransaction+Connecting": 1, "Serving/Lookup/Fetch": 4,
-                "Store/Disk/DiskLog+Append": 3, "Store/Disk/DiskLog+Reclaim": 2,
-                "Store/Disk/JournalFiles": 1, "Store/Disk/SegmentFiles": 1,
+                "Store/Disk/JournalFiles": 1, "Store/Disk/Log/DiskLog+Reclaim": 1,
+                "Store/Disk/Log/DiskLog+Storing": 1, "Store/Disk/Log/SegmentFiles": 1,
+                "Store/Disk/Log/SegmentWriter": 1,
                 "Store/Marks/InvalidationIndex": 1, "Tiers/Disk/SegmentAllocator": 9,
                 "Tiers/Disk/SegmentRecovery": 2, "Tiers/Marks/VersionCounts": 1,
                 "Wire/HTTP2/HTTP2Session": 2, "Wire/TLS/TLSSession+Data": 1,
@@ -64,7 +65,6 @@ extension TrapRule {
             files: [
                 "Cluster/Peers/Frames/PeerFrameHeader": 1, "Cluster/Peers/Frames/StreamFrames": 1,
                 "Cluster/Peers/Messages/Goodbye": 1, "Cluster/Peers/Messages/Gossip": 1,
-                "HTTPRules/StructuredFields/StructuredBareItem": 3,
             ]),
         Exception(
             reason: "A library that has no memory, or is broken.",

@@ -21,9 +21,6 @@ enum TypeLengthRule {
             room: "Simulation", type: "InvalidationSimulation", linesMax: 1_860,
             reason: "its own sequence of requests goes when it runs the machine of Serving"),
         Exception(
-            room: "Store", type: "DiskLog", linesMax: 830,
-            reason: "opening, appending and reclaiming are to become types of their own"),
-        Exception(
             room: "Telemetry", type: "MetricFamily", linesMax: 700,
             reason: "its table of rows is data"),
     ]

@@ -243,19 +243,14 @@ package struct ReceiptID: Hashable, Sendable, CustomStringConvertible {
     package init?(_ text: some StringProtocol) {
         let bytes = Array(text.utf8)
         guard bytes.count > 33, bytes.count <= 33 + 20, bytes[32] == UInt8(ascii: "-"),
-            bytes[33] != UInt8(ascii: "0"), let number = bytes.span.decimal(at: 33..<bytes.count)
+            bytes[33] != UInt8(ascii: "0"), let process = bytes.span.hexadecimal(at: 0..<32),
+            let number = bytes.span.decimal(at: 33..<bytes.count)
         else { return nil }
-        var words: [UInt64] = [0, 0]
-        for index in 0..<32 {
-            guard let digit = ASCII.hexValue(bytes[index]),
-                bytes[index] == ASCII.hexDigit(digit)
-            else { return nil }
-            words[index / 16] = words[index / 16] << 4 | UInt64(digit)
-        }
-        self.init(high: words[0], low: words[1], number: number)
+        self.init(
+            high: UInt64(process >> 64), low: UInt64(truncatingIfNeeded: process), number: number)
     }
 
-    static let schema = JSONSchema.text(pattern: "^[0-9a-f]{32}-[1-9][0-9]{0,18}$")
+    static let schema = JSONSchema.text(pattern: "^[0-9a-f]{32}-[1-9][0-9]{0,19}$")
 
     /// The name as 32 hexadecimal digits, a hyphen and the number.
     package var description: String { hexadecimal(high) + hexadecimal(low) + "-\(number)" }

@@ -126,7 +126,7 @@ extension InternalRequest.Response {
         }
         switch status {
         case 200..<300:
-            if cacheStatusParameters.contains("detail=stored") {
+            if cacheStatus?.detail == "stored" {
                 return .failed(
                     reason: "its origin failed, and what is stored is no longer fresh",
                     hostResponded: false)
@@ -169,27 +169,14 @@ extension InternalRequest.Response {
 
     /// True if the response is stored, by this node or by the peer that sent it.
     private var isStored: Bool {
-        let notes = cacheStatusParameters
-        guard !notes.isEmpty else { return false }
-        return !notes.contains { $0.hasPrefix("fwd=") } || notes.contains("stored")
-            || notes.contains("detail=peer")
+        guard let cacheStatus else { return false }
+        guard case .forwarded = cacheStatus.outcome else { return true }
+        return cacheStatus.isStored || cacheStatus.detail == "peer"
     }
 
-    /// The parameters of Cache-Status; separators in quoted strings do not count.
-    private var cacheStatusParameters: [String] {
-        var notes = [""]
-        var isQuoted = false
-        var isEscaped = false
-        for character in field("cache-status") ?? "" {
-            if character == "\"", !isEscaped { isQuoted.toggle() }
-            isEscaped = isQuoted && character == "\\" && !isEscaped
-            if character == ";", !isQuoted {
-                notes.append("")
-            } else if character != " " || isQuoted {
-                notes[notes.count - 1].append(character)
-            }
-        }
-        return notes.filter { !$0.isEmpty }
+    /// How this node handled the request.
+    private var cacheStatus: CacheStatus? {
+        field("cache-status").flatMap { CacheStatus(lastMemberOf: Array($0.utf8)) }
     }
 
     /// Returns the value of the last field line with this name.

@@ -77,7 +77,7 @@ struct Problem: Hashable, Sendable {
     static func bodyTooLarge(bytesMax: UInt64) -> Problem {
         Problem(
             413, "body-too-large", "The request's body is too large",
-            "Bodies of requests are dropped; up to \(bytesMax) bytes are read.", closes: true)
+            "At most \(bytesMax) bytes of a request's body are read.", closes: true)
     }
 
     /// Returns the problem of an invalid target of an image API request.

@@ -43,7 +43,7 @@ extension ResponseSender {
     func sendText(status: UInt16, contentType: String, _ body: [UInt8], fields: String) {
         beginResponse(status: status)
         var head = ByteBuffer()
-        head.writeString("HTTP/1.1 \(status) \(ReasonPhrase.of(status))\r\n")
+        head.writeString("HTTP/1.1 \(status) \(StatusLine.standardReason(status))\r\n")
         head.writeBytes(context.dateLine.bytes)
         head.writeString("Content-Type: \(contentType)\r\nContent-Length: \(body.count)\r\n")
         head.writeString("X-Request-Id: \(requestID)\r\n")
@@ -73,39 +73,4 @@ extension ResponseSender {
 
     /// The field line of responses that must not be stored.
     static let noStore = "Cache-Control: no-store\r\n"
-}
-
-/// Reason phrases of status lines (RFC 9110 §15).
-enum ReasonPhrase {
-    /// Returns the reason phrase of a status; empty for others.
-    static func of(_ status: UInt16) -> StaticString {
-        switch status {
-        case 200: "OK"
-        case 202: "Accepted"
-        case 400: "Bad Request"
-        case 401: "Unauthorized"
-        case 403: "Forbidden"
-        case 404: "Not Found"
-        case 405: "Method Not Allowed"
-        case 406: "Not Acceptable"
-        case 408: "Request Timeout"
-        case 409: "Conflict"
-        case 410: "Gone"
-        case 412: "Precondition Failed"
-        case 413: "Content Too Large"
-        case 414: "URI Too Long"
-        case 416: "Range Not Satisfiable"
-        case 417: "Expectation Failed"
-        case 422: "Unprocessable Content"
-        case 429: "Too Many Requests"
-        case 431: "Request Header Fields Too Large"
-        case 451: "Unavailable For Legal Reasons"
-        case 501: "Not Implemented"
-        case 502: "Bad Gateway"
-        case 503: "Service Unavailable"
-        case 504: "Gateway Timeout"
-        case 505: "HTTP Version Not Supported"
-        default: ""
-        }
-    }
 }

@@ -26,10 +26,7 @@ extension CacheControl {
             case .noCache?:
                 if !Self.addFields(bytes, at: rest, to: &noCacheFields) { flags.insert(.noCache) }
             case let flag?: flags.insert(flag)
-            case nil:
-                if !addNumber(bytes, named: name, rest: rest) {
-                    addUnknown(bytes, named: name, rest: rest)
-                }
+            case nil: addNumber(bytes, named: name, rest: rest)
             }
         }
     }
@@ -53,10 +50,10 @@ extension CacheControl {
         }
     }
 
-    /// Stores the argument if `name` is a directive with a number; returns false for other names.
+    /// Stores the argument if `name` is a directive with a number; other names have no effect.
     private mutating func addNumber(
         _ bytes: Span<UInt8>, named name: Range<Int>, rest: Range<Int>
-    ) -> Bool {
+    ) {
         let number = Self.number(bytes, at: rest)
         switch name.count {
         case 7 where bytes.matchesIgnoringCase("max-age", at: name):
@@ -71,10 +68,8 @@ extension CacheControl {
             Self.keepFirst(&staleIfError, number)
         case 22 where bytes.matchesIgnoringCase("stale-while-revalidate", at: name):
             Self.keepFirst(&staleWhileRevalidate, number)
-        default:
-            return false
+        default: break
         }
-        return true
     }
 
     private static func keepFirst(_ slot: inout Interval?, _ number: Interval) {
@@ -115,21 +110,10 @@ extension CacheControl {
         var names = FieldNames()
         var cursor = 0
         while let name = FieldSyntax.nextElement(bytes, at: 0..<bytes.count, cursor: &cursor) {
-            for index in name where !ByteSet.token.contains(bytes[index]) { return nil }
-            if names.count == fieldsMax { return nil }
+            guard FieldSyntax.isToken(bytes, at: name), names.count < fieldsMax else { return nil }
             names.insert(bytes, at: name)
         }
         return names.isEmpty ? nil : names
-    }
-
-    private mutating func addUnknown(
-        _ bytes: Span<UInt8>, named name: Range<Int>, rest: Range<Int>
-    ) {
-        guard !name.isEmpty else { return }
-        let argument = Self.argument(bytes, at: rest)
-        guard rest.isEmpty || argument != nil else { return }
-        let letters = bytes.copy(name).map(ASCII.lowercased)
-        unknown.append(UnknownDirective(name: letters, argument: argument))
     }
 
     /// Returns the token or quoted string after `=`, without quotes and escapes (RFC 9110 §5.6.4);

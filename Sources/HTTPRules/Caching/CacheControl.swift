@@ -1,4 +1,5 @@
 package import Ground
+import RawStructuredFieldValues
 
 /// The directives of all Cache-Control lines of one message (RFC 9111 §5.2, RFC 5861, RFC 8246).
 ///
@@ -7,7 +8,7 @@ package import Ground
 /// counts as 0, so that the response is stale rather than fresh for ever (RFC 9111 §4.2.1).
 /// `no-cache` and `private` with a list of fields concern these fields only; an empty or malformed
 /// list counts as none, which is the stricter reading (RFC 9111 §5.2.2.4, §5.2.2.7). Unknown
-/// directives have no effect and are kept in ``unknown`` (RFC 9111 §5.2.3).
+/// directives have no effect (RFC 9111 §5.2.3).
 package struct CacheControl: Hashable, Sendable {
     /// The directives without a number.
     package var flags: Flags = []
@@ -29,25 +30,8 @@ package struct CacheControl: Hashable, Sendable {
     /// The fields of `no-cache="…"`, which must not be reused without revalidation (RFC 9111
     /// §5.2.2.4).
     package var noCacheFields = FieldNames()
-    /// The unknown directives, in the order received; malformed ones are dropped.
-    package var unknown: [UnknownDirective] = []
-
     /// Creates an empty set of directives.
     package init() {}
-
-    /// A directive that Nuthatch has no rule for.
-    package struct UnknownDirective: Hashable, Sendable {
-        /// The name in lower case.
-        package var name: [UInt8]
-        /// The argument without quotes and escapes; `nil` if there is no `=`.
-        package var argument: [UInt8]?
-
-        /// Creates an unknown directive from its name, in lower case, and its argument.
-        package init(name: [UInt8], argument: [UInt8]?) {
-            self.name = name
-            self.argument = argument
-        }
-    }
 
     /// The directives that are either present or absent.
     package struct Flags: OptionSet, Hashable, Sendable {
@@ -110,12 +94,19 @@ extension CacheControl {
     /// A value of the wrong type is not used. A directive that would permit storing or reuse then
     /// has no effect, a lifetime is 0 (RFC 9111 §4.2.1), and a restriction applies in full unless
     /// its value is false. Parameters are ignored.
-    init(_ dictionary: StructuredDictionary) {
-        for entry in dictionary.entries { add(entry.key, entry.member.bareItem) }
+    init(_ dictionary: OrderedMap<String, ItemOrInnerList>) {
+        for (name, member) in dictionary {
+            guard case .item(let item) = member else {
+                add(name, nil)
+                continue
+            }
+            add(name, item.rfc9651BareItem)
+        }
     }
 
-    private mutating func add(_ name: [UInt8], _ value: StructuredBareItem?) {
-        switch String(decoding: name, as: UTF8.self) {
+    /// Adds one directive; `value` is `nil` for an inner list, which is the wrong type for all.
+    private mutating func add(_ name: String, _ value: RFC9651BareItem?) {
+        switch name {
         case "max-age": maxAge = Self.seconds(value) ?? .zero
         case "s-maxage": sMaxAge = Self.seconds(value) ?? .zero
         case "stale-while-revalidate": staleWhileRevalidate = Self.seconds(value)
@@ -129,117 +120,30 @@ extension CacheControl {
         case "public": permit(.isPublic, value)
         case "must-understand": permit(.mustUnderstand, value)
         case "immutable": permit(.immutable, value)
-        default: unknown.append(UnknownDirective(name: name, argument: Self.text(value)))
+        default: break
         }
     }
 
-    private mutating func restrict(_ flag: Flags, _ value: StructuredBareItem?) {
-        if value != .boolean(false) { flags.insert(flag) }
+    private mutating func restrict(_ flag: Flags, _ value: RFC9651BareItem?) {
+        if value != .bool(false) { flags.insert(flag) }
     }
 
     private mutating func restrict(
-        _ flag: Flags, _ value: StructuredBareItem?,
+        _ flag: Flags, _ value: RFC9651BareItem?,
         _ names: WritableKeyPath<CacheControl, FieldNames>
     ) {
-        guard case .string(let list)? = value, let fields = Self.fields(list) else {
+        guard case .string(let list)? = value, let fields = Self.fields(Array(list.utf8)) else {
             return restrict(flag, value)
         }
         self[keyPath: names] = fields
     }
 
-    private mutating func permit(_ flag: Flags, _ value: StructuredBareItem?) {
-        if value == .boolean(true) { flags.insert(flag) }
+    private mutating func permit(_ flag: Flags, _ value: RFC9651BareItem?) {
+        if value == .bool(true) { flags.insert(flag) }
     }
 
-    private static func seconds(_ value: StructuredBareItem?) -> Interval? {
+    private static func seconds(_ value: RFC9651BareItem?) -> Interval? {
         guard case .integer(let number)? = value, number >= 0 else { return nil }
         return .seconds(min(number, DeltaSeconds.max))
-    }
-
-    private static func text(_ value: StructuredBareItem?) -> [UInt8]? {
-        switch value {
-        case nil, .boolean(true)?: return nil
-        case .string(let text)?, .token(let text)?: return text
-        case let other?:
-            var text: [UInt8] = []
-            other.append(to: &text)
-            return text
-        }
-    }
-}
-
-extension CacheControl {
-    /// Appends the directives as one field value that parses to the same directives.
-    package func append(to bytes: inout [UInt8]) {
-        let start = bytes.count
-        for (flag, name) in Self.flagNames where flags.contains(flag) {
-            Self.append(name, after: start, to: &bytes)
-        }
-        for (name, number) in numbers {
-            guard let number else { continue }
-            Self.append(name, after: start, to: &bytes)
-            bytes.append(UInt8(ascii: "="))
-            ASCII.append(UInt64(max(0, number.seconds)), to: &bytes)
-        }
-        Self.append("private", privateFields, after: start, to: &bytes)
-        Self.append("no-cache", noCacheFields, after: start, to: &bytes)
-        for directive in unknown {
-            Self.separate(after: start, &bytes)
-            bytes += directive.name
-            guard let argument = directive.argument else { continue }
-            bytes.append(UInt8(ascii: "="))
-            Self.append(argument: argument, to: &bytes)
-        }
-    }
-
-    private static let flagNames: [(Flags, String)] = [
-        (.isPublic, "public"), (.isPrivate, "private"), (.noStore, "no-store"),
-        (.noCache, "no-cache"), (.mustRevalidate, "must-revalidate"),
-        (.proxyRevalidate, "proxy-revalidate"), (.mustUnderstand, "must-understand"),
-        (.immutable, "immutable"), (.noTransform, "no-transform"),
-        (.onlyIfCached, "only-if-cached"),
-    ]
-
-    private var numbers: [(String, Interval?)] {
-        [
-            ("max-age", maxAge), ("s-maxage", sMaxAge), ("max-stale", maxStale),
-            ("min-fresh", minFresh), ("stale-while-revalidate", staleWhileRevalidate),
-            ("stale-if-error", staleIfError),
-        ]
-    }
-
-    private static func separate(after start: Int, _ bytes: inout [UInt8]) {
-        if bytes.count > start { bytes += ", ".utf8 }
-    }
-
-    private static func append(_ name: String, after start: Int, to bytes: inout [UInt8]) {
-        separate(after: start, &bytes)
-        bytes += name.utf8
-    }
-
-    private static func append(
-        _ name: String, _ fields: FieldNames, after start: Int, to bytes: inout [UInt8]
-    ) {
-        if fields.isEmpty { return }
-        append(name, after: start, to: &bytes)
-        bytes += "=\"".utf8
-        bytes += fields.names.joined(separator: ", ".utf8)
-        bytes.append(UInt8(ascii: "\""))
-    }
-
-    /// Appends the argument as a token if it is one, else as a quoted string.
-    private static func append(argument: [UInt8], to bytes: inout [UInt8]) {
-        if !argument.isEmpty, argument.allSatisfy(ByteSet.token.contains) {
-            bytes += argument
-            return
-        }
-        bytes.append(UInt8(ascii: "\""))
-        for byte in argument {
-            if byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") {
-                bytes.append(UInt8(ascii: "\\"))
-            }
-            bytes.append(byte)
-        }
-        bytes.append(UInt8(ascii: "\""))
     }
 }

@@ -1,4 +1,5 @@
 import Ground
+import RawStructuredFieldValues
 
 /// One member of Cache-Status: how this cache handled a request (RFC 9211 §2).
 ///
@@ -68,27 +69,21 @@ package struct CacheStatus: Hashable, Sendable {
 
     /// Appends the member: the value of one Cache-Status line.
     ///
-    /// Parameters about a forwarded request are printed only if the request was forwarded.
-    ///
-    /// - Parameters:
-    ///   - name: the name of this cache, a token (RFC 9211 §2).
-    ///   - bytes: the buffer to append to.
-    package func append(name: StaticString = "nuthatch", to bytes: inout [UInt8]) {
-        bytes += name.description.utf8
+    /// Parameters about a forwarded request are printed only if the request was forwarded. The
+    /// space after each semicolon, as in the examples of RFC 9211, is why the values alone are
+    /// written as structured fields.
+    package func append(to bytes: inout [UInt8]) {
+        bytes += "nuthatch".utf8
         switch outcome {
         case .hit: bytes += "; hit".utf8
         case .generated: break
         case .forwarded(let reason):
-            bytes += "; fwd=".utf8
-            bytes += reason.rawValue.utf8
-            if let forwardStatus {
-                bytes += "; fwd-status=".utf8
-                ASCII.append(UInt64(forwardStatus), to: &bytes)
-            }
+            bytes += "; fwd=\(reason.rawValue)".utf8
+            if let forwardStatus { bytes += "; fwd-status=\(forwardStatus)".utf8 }
         }
         if let ttl {
             bytes += "; ttl=".utf8
-            StructuredText.append(ttl, to: &bytes)
+            RFC9651BareItem.clamped(ttl).append(to: &bytes)
         }
         if case .forwarded = outcome {
             if isStored { bytes += "; stored".utf8 }
@@ -97,12 +92,41 @@ package struct CacheStatus: Hashable, Sendable {
         }
         if let key, key.count <= Self.keyBytesMax {
             bytes += "; key=".utf8
-            // Escaping may turn each byte into three.
-            StructuredText.append(string: key, bytesMax: 3 * Self.keyBytesMax, to: &bytes)
+            RFC9651BareItem.visible(key).append(to: &bytes)
         }
         if let detail {
             bytes += "; detail=".utf8
-            StructuredText.append(tokenOrString: detail, to: &bytes)
+            RFC9651BareItem.tokenOrVisible(detail).append(to: &bytes)
+        }
+    }
+}
+
+extension CacheStatus {
+    /// Parses the last member of a Cache-Status field, that of the cache nearest to the client;
+    /// `nil` if the field is malformed or its reason to forward is unknown.
+    ///
+    /// - Parameter value: the value of the field.
+    package init?(lastMemberOf value: [UInt8]) {
+        var parser = StructuredFieldValueParser(value)
+        guard case .item(let item)? = try? parser.parseListFieldValue().last else { return nil }
+        let parameters = item.rfc9651Parameters
+        if case .token(let name)? = parameters["fwd"] {
+            guard let reason = Reason(rawValue: name) else { return nil }
+            self.init(.forwarded(reason))
+        } else {
+            self.init(parameters["hit"] == .bool(true) ? .hit : .generated)
+        }
+        if case .integer(let status)? = parameters["fwd-status"] {
+            forwardStatus = UInt16(exactly: status)
+        }
+        if case .integer(let seconds)? = parameters["ttl"] { ttl = seconds }
+        isStored = parameters["stored"] == .bool(true)
+        isCollapsed = parameters["collapsed"] == .bool(true)
+        isFenced = parameters["fenced"] == .bool(true)
+        if case .string(let text)? = parameters["key"] { key = Array(text.utf8) }
+        switch parameters["detail"] {
+        case .token(let text)?, .string(let text)?: detail = text
+        default: break
         }
     }
 }

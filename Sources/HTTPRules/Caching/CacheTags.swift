@@ -85,7 +85,7 @@ package struct TagField: Hashable, Sendable {
     fileprivate static func first(
         of fields: [TagField], namedIn bytes: Span<UInt8>, at range: Range<Int>
     ) -> TagField? {
-        for field in fields where FieldSyntax.matchesName(field.name, bytes, at: range) {
+        for field in fields where bytes.matchesFieldName(at: range, of: field.name) {
             return field
         }
         return nil
@@ -108,7 +108,7 @@ package struct TagField: Hashable, Sendable {
     }
 
     private func separates(_ byte: UInt8) -> Bool {
-        FieldSyntax.isWhitespace(byte)
+        ASCII.isWhitespace(byte)
             ? splitsAtWhitespace : splitsAtCommas && byte == UInt8(ascii: ",")
     }
 }

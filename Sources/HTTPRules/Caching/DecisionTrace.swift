@@ -1,3 +1,5 @@
+import RawStructuredFieldValues
+
 /// How the node produced a response: the key, the freshness and the storing decision, for
 /// diagnosis.
 ///
@@ -47,38 +49,6 @@ package struct DecisionTrace: Hashable, Sendable {
     /// Each member has a limit of its own, chosen so that all together never exceed this one.
     package static let bytesMax = 4096
 
-    /// Appends the trace as the value of one field line: a dictionary in ASCII (RFC 9651 §3.2).
-    ///
-    /// Long strings are cut; of long lists the first members are printed.
-    package func append(to bytes: inout [UInt8]) {
-        var line = BoundedDictionaryWriter()
-        line.add("verdict", token: outcome)
-        line.add("reason", token: reason)
-        line.add("age", number: ageSeconds)
-        line.add("lifetime", number: lifetimeSeconds)
-        line.add("source", token: lifetimeSource)
-        if let ageSeconds, let lifetimeSeconds {
-            let (left, overflow) = lifetimeSeconds.subtractingReportingOverflow(ageSeconds)
-            line.add("ttl", number: overflow ? nil : left)
-        }
-        line.add("control", token: controlField)
-        line.add("stale-while-revalidate", number: staleWhileRevalidateSeconds)
-        line.add("stale-if-error", number: staleIfErrorSeconds)
-        line.add("marks", list: flags.map { Array($0.utf8) })
-        line.add("stored", flag: isStored)
-        line.add("storing", token: storageReason)
-        line.add("key", string: key)
-        line.add("vary", list: variantNames.names)
-        line.add("variant", string: variantKey)
-        line.add("tag-count", number: tags.isEmpty ? nil : Int64(tags.count))
-        line.add("tags", list: tags)
-        bytes += line.bytes
-    }
-}
-
-/// A writer of dictionary members (RFC 9651 §4.1.2), each within its limit; `nil` and empty values
-/// are skipped.
-private struct BoundedDictionaryWriter {
     /// The maximum length of a token, or of a string in its place, in bytes.
     private static let tokenBytesMax = 64
     /// The maximum length of a string in bytes, without the dots that mark a cut.
@@ -86,55 +56,64 @@ private struct BoundedDictionaryWriter {
     /// The maximum length of a list's strings in bytes.
     private static let listBytesMax = 512
 
-    private(set) var bytes: [UInt8] = []
-
-    mutating func add(_ name: StaticString, number: Int64?) {
-        guard let number else { return }
-        begin(name)
-        bytes.append(UInt8(ascii: "="))
-        StructuredText.append(number, to: &bytes)
-    }
-
-    mutating func add(_ name: StaticString, flag: Bool?) {
-        guard let flag else { return }
-        begin(name)
-        if !flag { bytes += "=?0".utf8 }
-    }
-
-    mutating func add(_ name: StaticString, token: String?) {
-        guard let token, !token.isEmpty else { return }
-        begin(name)
-        bytes.append(UInt8(ascii: "="))
-        StructuredText.append(tokenOrString: token, bytesMax: Self.tokenBytesMax, to: &bytes)
-    }
-
-    mutating func add(_ name: StaticString, string: [UInt8]) {
-        guard !string.isEmpty else { return }
-        begin(name)
-        bytes.append(UInt8(ascii: "="))
-        StructuredText.append(string: string, bytesMax: Self.stringBytesMax, to: &bytes)
-    }
-
-    /// Adds an inner list with as many of the strings as the limit allows.
-    mutating func add(_ name: StaticString, list: [[UInt8]]) {
-        guard !list.isEmpty else { return }
-        begin(name)
-        bytes += "=(".utf8
-        let start = bytes.count
-        for member in list {
-            let before = bytes.count
-            if before > start { bytes.append(UInt8(ascii: " ")) }
-            StructuredText.append(string: member, bytesMax: Self.listBytesMax, to: &bytes)
-            guard bytes.count - start <= Self.listBytesMax else {
-                bytes.removeSubrange(before...)
-                break
-            }
+    /// Appends the trace as the value of one field line: a dictionary in ASCII (RFC 9651 §3.2).
+    ///
+    /// Long strings are cut; of long lists the first members are printed.
+    package func append(to bytes: inout [UInt8]) {
+        var line = OrderedMap<String, ItemOrInnerList>()
+        line["verdict"] = Self.token(outcome)
+        line["reason"] = Self.token(reason)
+        line["age"] = Self.number(ageSeconds)
+        line["lifetime"] = Self.number(lifetimeSeconds)
+        line["source"] = Self.token(lifetimeSource)
+        if let ageSeconds, let lifetimeSeconds {
+            let (left, overflow) = lifetimeSeconds.subtractingReportingOverflow(ageSeconds)
+            line["ttl"] = Self.number(overflow ? nil : left)
         }
-        bytes.append(UInt8(ascii: ")"))
+        line["control"] = Self.token(controlField)
+        line["stale-while-revalidate"] = Self.number(staleWhileRevalidateSeconds)
+        line["stale-if-error"] = Self.number(staleIfErrorSeconds)
+        line["marks"] = Self.list(flags.map { Array($0.utf8) })
+        line["stored"] = isStored.map { Self.member(.bool($0)) }
+        line["storing"] = Self.token(storageReason)
+        line["key"] = Self.string(key)
+        line["vary"] = Self.list(variantNames.names)
+        line["variant"] = Self.string(variantKey)
+        line["tag-count"] = Self.number(tags.isEmpty ? nil : Int64(tags.count))
+        line["tags"] = Self.list(tags)
+        var serializer = StructuredFieldValueSerializer()
+        bytes += (try? serializer.writeDictionaryFieldValue(line)) ?? []
     }
 
-    private mutating func begin(_ name: StaticString) {
-        if !bytes.isEmpty { bytes += ", ".utf8 }
-        bytes += name.description.utf8
+    private static func member(_ value: RFC9651BareItem) -> ItemOrInnerList {
+        .item(Item(bareItem: value, parameters: [:]))
+    }
+
+    private static func number(_ number: Int64?) -> ItemOrInnerList? {
+        number.map { member(.clamped($0)) }
+    }
+
+    private static func token(_ text: String?) -> ItemOrInnerList? {
+        guard let text, !text.isEmpty else { return nil }
+        return member(.tokenOrVisible(text, bytesMax: tokenBytesMax))
+    }
+
+    private static func string(_ text: [UInt8]) -> ItemOrInnerList? {
+        text.isEmpty ? nil : member(.visible(text, bytesMax: stringBytesMax))
+    }
+
+    /// Returns an inner list of as many of the strings as the limit allows.
+    private static func list(_ texts: [[UInt8]]) -> ItemOrInnerList? {
+        guard !texts.isEmpty else { return nil }
+        var items = BareInnerList()
+        var written: [UInt8] = []
+        for text in texts {
+            let value = RFC9651BareItem.visible(text, bytesMax: listBytesMax)
+            value.append(to: &written)
+            guard written.count + items.count <= listBytesMax else { break }
+            items.append(Item(bareItem: value, parameters: [:]))
+        }
+        let none: OrderedMap<String, RFC9651BareItem> = [:]
+        return .innerList(InnerList(bareInnerList: items, parameters: none))
     }
 }

@@ -1,4 +1,5 @@
 import Ground
+import RawStructuredFieldValues
 
 /// The directives that apply to a response, and the field they came from.
 ///
@@ -66,10 +67,14 @@ package struct EffectiveCacheControl: Hashable, Sendable {
         self.control = control
     }
 
+    /// The maximum number of commas and semicolons in a targeted field, far above what any has: the
+    /// cost of a dictionary grows with the square of its keys.
+    private static let separatorsMax = 1024
+
     /// Returns the dictionary of all lines with this name (RFC 9651 §4.2); `nil` if there are none
     /// or it is malformed.
     private static func dictionary(in head: ResponseHead, named name: String)
-        -> StructuredDictionary?
+        -> OrderedMap<String, ItemOrInnerList>?
     {
         let bytes = head.bytes.span
         var lines: [[UInt8]] = []
@@ -78,6 +83,9 @@ package struct EffectiveCacheControl: Hashable, Sendable {
         }
         if lines.isEmpty { return nil }
         let value = Array(lines.joined(separator: ", ".utf8))
-        return StructuredDictionary(value.span)
+        let separators = value.count { $0 == UInt8(ascii: ",") || $0 == UInt8(ascii: ";") }
+        guard separators <= separatorsMax else { return nil }
+        var parser = StructuredFieldValueParser(value)
+        return try? parser.parseDictionaryFieldValue()
     }
 }

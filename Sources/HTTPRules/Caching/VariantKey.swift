@@ -26,16 +26,12 @@ package enum VariantKey {
         /// Parses a key; `nil` if it is not that of a variant.
         package init?(_ key: [UInt8]) {
             let lines = key.split(separator: lineFeed, omittingEmptySubsequences: false)
-            guard lines.count > 2, lines.last?.isEmpty == true, lines[1].count == 16 else {
-                return nil
-            }
-            var generation: UInt64 = 0
-            for digit in lines[1] {
-                guard let value = ASCII.hexValue(digit) else { return nil }
-                generation = generation << 4 | UInt64(value)
-            }
+            guard lines.count > 2, lines.last?.isEmpty == true,
+                lines[1].count == HexDigits.count,
+                let generation = key.span.hexadecimal(at: lines[1].indices)
+            else { return nil }
             base = Array(lines[0])
-            self.generation = generation
+            self.generation = UInt64(generation)
             selection = key[lines[1].endIndex...].dropFirst()
             var names = FieldNames()
             for line in lines[2..<(lines.count - 1)] {
@@ -58,10 +54,7 @@ package enum VariantKey {
     /// fields this is all.
     package static func append(_ generation: UInt64, to key: inout [UInt8]) {
         key.append(lineFeed)
-        for place in 0..<UInt64(16) {
-            let digit = generation >> (60 - 4 * place) & 15
-            key.append(ASCII.hexDigit(UInt8(digit)))
-        }
+        HexDigits(generation).append(to: &key)
         key.append(lineFeed)
     }
 
@@ -109,7 +102,7 @@ package enum VariantKey {
     ) -> Bool {
         let start = key.count
         var value = NormalisedFieldValue(of: name)
-        for line in lines where FieldSyntax.matchesName(name, bytes, at: line.name.range) {
+        for line in lines where bytes.matchesFieldName(at: line.name.range, of: name) {
             for index in line.value.range where bytes[index] == lineFeed { return false }
             if key.count == start { key.append(UInt8(ascii: ":")) }
             value.append(bytes, at: line.value.range, to: &key)

@@ -52,9 +52,9 @@ package struct VaryNames: Hashable, Sendable {
                 {
                     if name.count == 1, bytes[name.lowerBound] == UInt8(ascii: "*") {
                         isWildcard = true
-                    } else if FieldSyntax.matchesName(accept, bytes, at: name) {
+                    } else if bytes.matchesFieldName(at: name, of: accept) {
                         names.insert(accept.span, at: accept.indices)
-                    } else if FieldSyntax.matchesName(encoding, bytes, at: name) {
+                    } else if bytes.matchesFieldName(at: name, of: encoding) {
                         names.insert(encoding.span, at: encoding.indices)
                     }
                 }
@@ -71,13 +71,11 @@ package struct VaryNames: Hashable, Sendable {
 
     /// Adds the value of one Vary line.
     package mutating func add(_ bytes: Span<UInt8>, at range: Range<Int>) {
-        var start = range.lowerBound
-        while start < range.upperBound {
-            var end = start
-            while end < range.upperBound, bytes[end] != UInt8(ascii: ",") { end += 1 }
-            let member = FieldSyntax.trimmed(bytes, at: start..<end)
-            if !member.isEmpty { addMember(bytes, at: member) }
-            start = end + 1
+        var cursor = range.lowerBound
+        while let member = FieldSyntax.nextElement(
+            bytes, at: range, cursor: &cursor, hasQuotedStrings: false)
+        {
+            addMember(bytes, at: member)
         }
     }
 
@@ -87,7 +85,7 @@ package struct VaryNames: Hashable, Sendable {
             isWildcard = true
             return
         }
-        for index in member where !ByteSet.token.contains(bytes[index]) {
+        guard FieldSyntax.isToken(bytes, at: member) else {
             isWildcard = true
             return
         }

@@ -68,7 +68,7 @@ package struct EntityTag: Hashable, Sendable {
     ) -> Bool {
         var index = range.lowerBound
         while index < range.upperBound {
-            if FieldSyntax.isWhitespace(bytes[index]) || bytes[index] == UInt8(ascii: ",") {
+            if ASCII.isWhitespace(bytes[index]) || bytes[index] == UInt8(ascii: ",") {
                 index += 1
                 continue
             }
@@ -85,6 +85,6 @@ package struct EntityTag: Hashable, Sendable {
     }
 
     private static func endsElement(_ byte: UInt8) -> Bool {
-        FieldSyntax.isWhitespace(byte) || byte == UInt8(ascii: ",")
+        ASCII.isWhitespace(byte) || byte == UInt8(ascii: ",")
     }
 }

@@ -50,14 +50,7 @@ package struct FieldNames: Hashable, Sendable {
 
     /// Returns true if the set holds the name in `range` of `bytes`, in any case.
     package func contains(_ bytes: Span<UInt8>, at range: Range<Int>) -> Bool {
-        names.contains { name in
-            guard name.count == range.count else { return false }
-            for offset in name.indices
-            where ASCII.lowercased(bytes[range.lowerBound + offset]) != name[offset] {
-                return false
-            }
-            return true
-        }
+        names.contains { bytes.matchesFieldName(at: range, of: $0) }
     }
 
     /// Returns true if the set holds this name, written in lower case.

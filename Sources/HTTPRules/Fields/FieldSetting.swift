@@ -38,7 +38,7 @@ extension [FieldSetting] {
     /// Returns true if one of the settings replaces the field whose name is in `range` of `bytes`.
     func contains(_ bytes: Span<UInt8>, at range: Range<Int>) -> Bool {
         contains { setting in
-            bytes.matchesFieldName(at: range, of: setting.name.span, at: setting.name.indices)
+            bytes.matchesFieldName(at: range, of: setting.name)
         }
     }
 }

@@ -2,19 +2,9 @@ package import Ground
 
 /// The syntax elements that field values are built of (RFC 9110 §5.6).
 package enum FieldSyntax {
-    /// Returns true for space and horizontal tab (`OWS`, RFC 9110 §5.6.3).
-    @inline(__always)
-    static func isWhitespace(_ byte: UInt8) -> Bool {
-        byte == 0x20 || byte == 0x09
-    }
-
-    /// Returns true if the field name in `range` is `name`, which is in lower case (RFC 9110 §5.1).
-    static func matchesName(_ name: [UInt8], _ bytes: Span<UInt8>, at range: Range<Int>) -> Bool {
-        guard name.count == range.count else { return false }
-        for offset in name.indices
-        where ASCII.lowercased(bytes[range.lowerBound + offset]) != name[offset] {
-            return false
-        }
+    /// Returns true if all bytes in `range` may occur in a token (RFC 9110 §5.6.2).
+    static func isToken(_ bytes: Span<UInt8>, at range: Range<Int>) -> Bool {
+        for index in range where !ByteSet.token.contains(bytes[index]) { return false }
         return true
     }
 
@@ -22,8 +12,8 @@ package enum FieldSyntax {
     package static func trimmed(_ bytes: Span<UInt8>, at range: Range<Int>) -> Range<Int> {
         var start = range.lowerBound
         var end = range.upperBound
-        while start < end, isWhitespace(bytes[start]) { start += 1 }
-        while start < end, isWhitespace(bytes[end - 1]) { end -= 1 }
+        while start < end, ASCII.isWhitespace(bytes[start]) { start += 1 }
+        while start < end, ASCII.isWhitespace(bytes[end - 1]) { end -= 1 }
         return start..<end
     }
 
@@ -53,12 +43,17 @@ package enum FieldSyntax {
     /// it; `nil` at the end.
     ///
     /// Empty elements are skipped (RFC 9110 §5.6.1.2). `cursor` must start at the lower bound of
-    /// `range`.
+    /// `range`. Without quoted strings every comma separates.
     package static func nextElement(
-        _ bytes: Span<UInt8>, at range: Range<Int>, cursor: inout Int
+        _ bytes: Span<UInt8>, at range: Range<Int>, cursor: inout Int,
+        hasQuotedStrings: Bool = true
     ) -> Range<Int>? {
         while cursor < range.upperBound {
-            let end = find(UInt8(ascii: ","), in: bytes, at: cursor..<range.upperBound)
+            let rest = cursor..<range.upperBound
+            let end =
+                hasQuotedStrings
+                ? find(UInt8(ascii: ","), in: bytes, at: rest)
+                : rest.first { bytes[$0] == UInt8(ascii: ",") } ?? rest.upperBound
             let element = trimmed(bytes, at: cursor..<end)
             cursor = end + 1
             if !element.isEmpty { return element }

@@ -26,49 +26,21 @@ package struct ImageMediaTypes: Hashable, Sendable {
         var found: Range<Int>?
         for line in head.lines where line.id == .contentType {
             let type = Self.essence(bytes, at: line.value.range)
-            if let found, !Self.equal(bytes, found, type) { return false }
+            if let found, !bytes.matchesFieldName(at: found, of: bytes, at: type) { return false }
             found = type
         }
         guard let found else { return false }
         if Self.isImage(bytes, at: found) {
             return found.count > 6
-                && Self.isToken(bytes, at: found.lowerBound + 6..<found.upperBound)
+                && FieldSyntax.isToken(bytes, at: found.lowerBound + 6..<found.upperBound)
         }
-        return extra.contains { Self.holds($0, bytes, at: found) }
+        return extra.contains { bytes.matchesIgnoringCase($0, at: found) }
     }
 
     /// Returns true if the type without parameters, which lies in `essence`, begins with `image/`.
     static func isImage(_ bytes: Span<UInt8>, at essence: Range<Int>) -> Bool {
         let image = essence.lowerBound..<min(essence.lowerBound + 6, essence.upperBound)
         return bytes.matchesIgnoringCase("image/", at: image)
-    }
-
-    private static func isToken(_ bytes: Span<UInt8>, at range: Range<Int>) -> Bool {
-        for index in range where !ByteSet.token.contains(bytes[index]) { return false }
-        return true
-    }
-
-    private static func equal(
-        _ bytes: Span<UInt8>, _ left: Range<Int>, _ right: Range<Int>
-    ) -> Bool {
-        guard left.count == right.count else { return false }
-        for offset in 0..<left.count
-        where ASCII.lowercased(bytes[left.lowerBound + offset])
-            != ASCII.lowercased(bytes[right.lowerBound + offset])
-        {
-            return false
-        }
-        return true
-    }
-
-    private static func holds(_ type: String, _ bytes: Span<UInt8>, at range: Range<Int>) -> Bool {
-        guard type.utf8.count == range.count else { return false }
-        var index = range.lowerBound
-        for byte in type.utf8 {
-            guard ASCII.lowercased(bytes[index]) == byte else { return false }
-            index += 1
-        }
-        return true
     }
 }
 

@@ -121,7 +121,7 @@ package struct NegotiationNormaliser: Hashable, Sendable {
     private static func elementStart(_ bytes: Span<UInt8>, _ from: Int, _ end: Int) -> Int {
         var index = from
         while index < end,
-            FieldSyntax.isWhitespace(bytes[index]) || bytes[index] == UInt8(ascii: ",")
+            ASCII.isWhitespace(bytes[index]) || bytes[index] == UInt8(ascii: ",")
         {
             index += 1
         }
@@ -136,7 +136,7 @@ package struct NegotiationNormaliser: Hashable, Sendable {
     private static func skipParameters(
         _ bytes: Span<UInt8>, _ index: inout Int, _ end: Int
     ) -> Bool {
-        while index < end, FieldSyntax.isWhitespace(bytes[index]) { index += 1 }
+        while index < end, ASCII.isWhitespace(bytes[index]) { index += 1 }
         guard index < end, bytes[index] != UInt8(ascii: ",") else { return false }
         let start = index
         index = FieldSyntax.find(UInt8(ascii: ","), in: bytes, at: start..<end)

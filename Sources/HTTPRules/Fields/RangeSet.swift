@@ -176,10 +176,7 @@ package struct MultipartRanges: Hashable, Sendable {
         self.size = size
         self.contentType = contentType
         var text = Array("nuthatch-".utf8)
-        for shift in stride(from: UInt64(60), through: 0, by: -4) {
-            let digit = UInt8(truncatingIfNeeded: boundary >> shift) & 15
-            text.append(ASCII.hexDigit(digit))
-        }
+        HexDigits(boundary).append(to: &text)
         self.boundary = text
     }
 

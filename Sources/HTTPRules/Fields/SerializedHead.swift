@@ -86,6 +86,11 @@ extension [UInt8] {
 }
 
 extension Span<UInt8> {
+    /// Returns true if the name in `range` is `name` (RFC 9110 §5.1).
+    func matchesFieldName(at range: Range<Int>, of name: [UInt8]) -> Bool {
+        matchesFieldName(at: range, of: name.span, at: name.indices)
+    }
+
     /// Returns true if the names in `range` and in `place` of `other` are equal (RFC 9110 §5.1).
     func matchesFieldName(at range: Range<Int>, of other: Span<UInt8>, at place: Range<Int>) -> Bool
     {

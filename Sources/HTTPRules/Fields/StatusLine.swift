@@ -48,7 +48,7 @@ package enum StatusLine {
     }
 
     /// Returns the registered reason phrase (RFC 9110 §15); empty for an unregistered status.
-    private static func standardReason(_ status: UInt16) -> String {
+    package static func standardReason(_ status: UInt16) -> String {
         switch status {
         case 100..<200: interim(status)
         case 200..<300: success(status)

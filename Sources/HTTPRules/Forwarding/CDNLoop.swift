@@ -28,11 +28,8 @@ package enum CDNLoop {
 
         /// Appends the identifier as 32 hexadecimal digits.
         package func append(to bytes: inout [UInt8]) {
-            for word in [processID, requestHash] {
-                for shift in stride(from: 60, through: 0, by: -4) {
-                    bytes.append(ASCII.hexDigit(UInt8(word >> UInt64(shift) & 15)))
-                }
-            }
+            HexDigits(processID).append(to: &bytes)
+            HexDigits(requestHash).append(to: &bytes)
         }
     }
 

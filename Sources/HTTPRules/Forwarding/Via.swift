@@ -46,10 +46,10 @@ package enum Via {
     /// Returns true if the second word of `protocol received-by [comment]` is ``pseudonym``.
     private static func isNuthatch(_ bytes: Span<UInt8>, _ element: Range<Int>) -> Bool {
         var start = element.lowerBound
-        while start < element.upperBound, !FieldSyntax.isWhitespace(bytes[start]) { start += 1 }
-        while start < element.upperBound, FieldSyntax.isWhitespace(bytes[start]) { start += 1 }
+        while start < element.upperBound, !ASCII.isWhitespace(bytes[start]) { start += 1 }
+        while start < element.upperBound, ASCII.isWhitespace(bytes[start]) { start += 1 }
         var end = start
-        while end < element.upperBound, !FieldSyntax.isWhitespace(bytes[end]) { end += 1 }
+        while end < element.upperBound, !ASCII.isWhitespace(bytes[end]) { end += 1 }
         return bytes.matchesIgnoringCase(pseudonym, at: start..<end)
     }
 }

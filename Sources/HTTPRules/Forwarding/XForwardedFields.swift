@@ -53,24 +53,22 @@ package struct XForwardedFields: Hashable, Sendable {
     /// appended.
     private static func members(_ bytes: Span<UInt8>, at value: Range<Int>) -> [Range<Int>] {
         var members: [Range<Int>] = []
-        var start = value.lowerBound
-        while start <= value.upperBound {
-            let end =
-                (start..<value.upperBound).first { bytes[$0] == UInt8(ascii: ",") }
-                ?? value.upperBound
-            let member = FieldSyntax.trimmed(bytes, at: start..<end)
-            if !member.isEmpty { members.append(member) }
-            start = end + 1
+        var cursor = value.lowerBound
+        while let member = FieldSyntax.nextElement(
+            bytes, at: value, cursor: &cursor, hasQuotedStrings: false)
+        {
+            members.append(member)
         }
         return members
     }
 
-    /// Parses an address, with or without a port, which some proxies append.
+    /// Parses an address, with or without a port, which some proxies append; one that is IPv4-mapped
+    /// counts as IPv4.
     private static func address(_ bytes: Span<UInt8>, at range: Range<Int>) -> IPAddress? {
         let text = String(decoding: bytes.copy(range), as: UTF8.self)
         if let address = IPAddress(text) { return address.unmapped }
         if text.hasPrefix("["), let end = text.firstIndex(of: "]") {
-            return IPAddress(String(text[text.index(after: text.startIndex)..<end]))
+            return IPAddress(String(text[..<end].dropFirst()))?.unmapped
         }
         guard let colon = text.lastIndex(of: ":") else { return nil }
         return IPAddress(String(text[..<colon]))

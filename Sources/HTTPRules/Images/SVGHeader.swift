@@ -1,3 +1,5 @@
+import Ground
+
 /// The parser of an SVG's root element, after the prolog of an XML document (XML 1.0 §2.8).
 ///
 /// SVG has no size in pixels, so none is read or limited.

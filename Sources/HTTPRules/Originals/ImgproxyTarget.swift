@@ -64,22 +64,31 @@ enum ImgproxyTarget {
     ///
     /// Text after the extension may be a file name and is ignored.
     private static func base64(_ text: ArraySlice<UInt8>) -> [UInt8]? {
-        var letters: [UInt8] = []
-        for byte in text.prefix(while: { $0 != UInt8(ascii: ".") }) {
-            switch byte {
-            case UInt8(ascii: "/"): continue
-            case UInt8(ascii: "-"): letters.append(UInt8(ascii: "+"))
-            case UInt8(ascii: "_"): letters.append(UInt8(ascii: "/"))
-            case UInt8(ascii: "+"): return nil
-            default: letters.append(byte)
-            }
-        }
+        var letters = text.prefix { $0 != UInt8(ascii: ".") }.filter { $0 != UInt8(ascii: "/") }
         while letters.last == UInt8(ascii: "=") { letters.removeLast() }
+        guard !letters.isEmpty, letters.count % 4 != 1 else { return nil }
+        var source: [UInt8] = []
+        var group: UInt32 = 0
+        for (index, letter) in letters.enumerated() {
+            guard let sextet = sextet(letter) else { return nil }
+            group = group << 6 | UInt32(sextet)
+            let place = index % 4
+            // The first letter of four completes no byte.
+            if place > 0 { source.append(UInt8(truncatingIfNeeded: group >> (6 - 2 * place))) }
+        }
         // The name of a preset may be valid base64, but rarely decodes to text.
-        guard !letters.isEmpty,
-            let source = Base64.parse(letters.span, at: 0..<letters.count),
-            String(validating: source, as: UTF8.self) != nil
-        else { return nil }
-        return source
+        return String(validating: source, as: UTF8.self) == nil ? nil : source
+    }
+
+    /// Returns the number that a base64url letter stands for.
+    private static func sextet(_ letter: UInt8) -> UInt8? {
+        switch letter {
+        case UInt8(ascii: "A")...UInt8(ascii: "Z"): letter - UInt8(ascii: "A")
+        case UInt8(ascii: "a")...UInt8(ascii: "z"): letter - UInt8(ascii: "a") + 26
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): letter - UInt8(ascii: "0") + 52
+        case UInt8(ascii: "-"): 62
+        case UInt8(ascii: "_"): 63
+        default: nil
+        }
     }
 }

@@ -42,9 +42,9 @@ extension PurgeTarget {
     package static func tag(parsing text: [UInt8]) throws(PurgeTargetFault) -> PurgeTarget {
         guard let first = text.first, let last = text.last else { throw .tagEmpty }
         guard text.count <= CacheTags.tagBytesMax else { throw .tagTooLong }
-        let isHeld = text.allSatisfy { $0 >= 0x20 && $0 != 0x7F || FieldSyntax.isWhitespace($0) }
+        let isHeld = text.allSatisfy { $0 >= 0x20 && $0 != 0x7F || ASCII.isWhitespace($0) }
         guard isHeld else { throw .tagControl }
-        guard !FieldSyntax.isWhitespace(first), !FieldSyntax.isWhitespace(last) else {
+        guard !ASCII.isWhitespace(first), !ASCII.isWhitespace(last) else {
             throw .tagWhitespace
         }
         return .tag(text)

@@ -1,3 +1,5 @@
+import Ground
+
 /// The identifier of one request in its response, in logs, and towards owners and origins: the
 /// value of X-Request-Id.
 package struct RequestID: Hashable, Sendable {

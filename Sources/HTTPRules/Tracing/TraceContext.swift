@@ -90,30 +90,17 @@ package struct TraceContext: Hashable, Sendable {
         let start = range.lowerBound
         guard range.count >= parentBytes, bytes[start + 2] == dash, bytes[start + 35] == dash,
             bytes[start + 52] == dash,
-            let version = number(bytes, at: start..<start + 2), version != 0xFF,
+            let version = bytes.hexadecimal(at: start..<start + 2), version != 0xFF,
             // Additions of a later version follow another dash.
             range.count == parentBytes || (version > 0 && bytes[start + parentBytes] == dash),
-            let traceID = number(bytes, at: start + 3..<start + 35), traceID != 0,
-            let parentID = number(bytes, at: start + 36..<start + 52), parentID != 0,
-            let flags = number(bytes, at: start + 53..<start + 55)
+            let traceID = bytes.hexadecimal(at: start + 3..<start + 35), traceID != 0,
+            let parentID = bytes.hexadecimal(at: start + 36..<start + 52), parentID != 0,
+            let flags = bytes.hexadecimal(at: start + 53..<start + 55)
         else { return nil }
         return (traceID, UInt64(parentID), UInt8(flags) & knownFlags)
     }
 
     private static let dash = UInt8(ascii: "-")
-
-    /// Parses hexadecimal digits in lower case; `nil` for any other byte.
-    private static func number(_ bytes: Span<UInt8>, at range: Range<Int>) -> UInt128? {
-        var number: UInt128 = 0
-        for index in range {
-            let byte = bytes[index]
-            guard ASCII.lowercased(byte) == byte, let digit = ASCII.hexValue(byte) else {
-                return nil
-            }
-            number = number << 4 | UInt128(digit)
-        }
-        return number
-    }
 }
 
 /// The parser of tracestate, which tracing systems exchange beside traceparent and which is opaque
@@ -134,13 +121,10 @@ package enum TraceState {
     package static func parse(_ text: [UInt8]) -> [UInt8] {
         let bytes = text.span
         var members: [Range<Int>] = []
-        var start = 0
-        while start <= bytes.count {
-            var end = start
-            while end < bytes.count, bytes[end] != UInt8(ascii: ",") { end += 1 }
-            let member = FieldSyntax.trimmed(bytes, at: start..<end)
-            start = end + 1
-            if member.isEmpty { continue }
+        var cursor = 0
+        while let member = FieldSyntax.nextElement(
+            bytes, at: text.indices, cursor: &cursor, hasQuotedStrings: false)
+        {
             guard members.count < membersMax, isValid(bytes, at: member) else { return [] }
             members.append(member)
         }

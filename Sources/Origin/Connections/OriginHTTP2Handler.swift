@@ -233,7 +233,6 @@ extension OriginHTTP2Handler: HTTP2ClientDelegate {
     }
 
     func settingsReceived() {}
-    func pingAcknowledged() {}
 
     private func owner(of stream: HTTP2Stream) -> OriginHTTP2Stream? {
         stream.owner as? OriginHTTP2Stream

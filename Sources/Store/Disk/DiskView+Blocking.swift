@@ -22,17 +22,11 @@ extension DiskView {
             do {
                 // One read for all but large records; for those, readahead of the rest starts
                 // first.
-                let count = min(entry.bytes, Self.blockBytes)
-                if entry.bytes > count {
+                if entry.bytes > Self.blockBytes {
                     use.file.adviseReadahead(
                         min(entry.bytes, Self.readaheadBytes), at: entry.offset)
                 }
-                var bytes = try use.file.read(count, at: entry.offset)
-                if let extent = DiskRecord.extent(bytes.span, space: entry.bytes),
-                    extent.metaBytes > bytes.count
-                {
-                    bytes = try use.file.read(extent.metaBytes, at: entry.offset)
-                }
+                let bytes = try readBlock(entry, use, bytesMax: Self.blockBytes)
                 guard isCurrent(entry, use) else { continue }
                 counters.add(.threadReads)
                 counters.add(.readBytes, bytes.count)
@@ -50,6 +44,17 @@ extension DiskView {
             }
         }
         return nil
+    }
+
+    /// Reads the first bytes of a record: at most `bytesMax`, but at least the whole head.
+    func readBlock(
+        _ entry: DiskEntry, _ use: SegmentSlot.Generation, bytesMax: Int
+    ) throws(DiskFile.Failure) -> [UInt8] {
+        let bytes = try use.file.read(min(entry.bytes, bytesMax), at: entry.offset)
+        guard let extent = DiskRecord.extent(bytes.span, space: entry.bytes),
+            extent.metaBytes > bytes.count
+        else { return bytes }
+        return try use.file.read(extent.metaBytes, at: entry.offset)
     }
 
     /// Reads and checks up to `count` chunks of the body from chunk `first` on.

@@ -38,7 +38,7 @@ struct DiskWriterState: ~Copyable {
 
     var view: DiskView? { log?.view }
     var isAvailable: Bool { log != nil && retryAt == nil }
-    var segments: SegmentAllocator.Counts { log?.allocator.counts ?? SegmentAllocator.Counts() }
+    var segments: SegmentAllocator.Counts { log?.segmentCounts ?? SegmentAllocator.Counts() }
     /// Bytes of all blocks, as of the last tick.
     private(set) var allocatedBytes: UInt64 = 0
 
@@ -102,7 +102,7 @@ struct DiskWriterState: ~Copyable {
     /// Stores a response; true if it is written and indexed; see
     /// ``DiskLog/store(_:body:now:commit:)``.
     mutating func store(
-        _ record: DiskRecord, _ body: [ByteBuffer], now: Int64, commit: (() -> Void) -> Bool
+        _ record: DiskRecord, _ body: [ByteBuffer], now: Int64, commit: DiskLog.Commit
     ) -> Bool {
         guard let log, retryAt == nil else {
             counters.add(.droppedRecords)
@@ -122,7 +122,7 @@ struct DiskWriterState: ~Copyable {
 
     /// Stores a response unless one at least as new is stored; true if either is stored.
     mutating func storeHandoff(
-        _ record: DiskRecord, _ body: [ByteBuffer], now: Int64, commit: (() -> Void) -> Bool
+        _ record: DiskRecord, _ body: [ByteBuffer], now: Int64, commit: DiskLog.Commit
     ) -> Bool {
         let held = view?.read(digest: record.name.digest)
         if let held, held.record.times.date >= record.times.date { return true }
@@ -158,7 +158,7 @@ struct DiskWriterState: ~Copyable {
             log.expireIdleEntries(atMost: Self.expiryScanMax, now: wall)
             pruneUnmatchedMarks(now: now)
             marks.pruneObsoleteMarks(leastVersionOnDisk: { log.leastVersion })
-            try log.removeLegacyMarkFiles()
+            log.removeLegacyMarkFiles()
             guard now >= checkpointAt else { return }
             checkpointAt = now + settings.checkpointInterval
             try log.checkpoint()

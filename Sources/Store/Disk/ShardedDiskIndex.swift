@@ -161,3 +161,23 @@ package final class ShardedDiskIndex: Sendable {
         shards[Int(truncatingIfNeeded: digest.first) & (Self.shardCount - 1)]
     }
 }
+
+/// A search through an index in steps, each of which begins where the one before ended, and begins
+/// again after the last entry.
+struct IndexScan {
+    private var shard = 0
+    /// The position in the shard, downwards; `nil` at its end.
+    private var position: Int?
+
+    /// Returns the matching entries among at most `entriesMax` of one shard, and the number
+    /// examined.
+    mutating func next(
+        in index: ShardedDiskIndex, atMost entriesMax: Int, matching isMeant: (DiskEntry) -> Bool
+    ) -> (found: [(EntryDigest, DiskEntry)], looked: Int) {
+        let part = index.entries(
+            inShard: shard, below: position, atMost: entriesMax, matching: isMeant)
+        position = part.next
+        if part.next == nil { shard = (shard + 1) % index.shardCount }
+        return (part.found, part.looked)
+    }
+}

@@ -223,14 +223,6 @@ package struct MemoryEvictionPolicy: ~Copyable {
         return facts.cost
     }
 
-    /// Changes the cost of an entry in bytes when its response is replaced; its frequency stays.
-    package mutating func updateCost(_ id: EntryID, cost: UInt32) {
-        bytes = bytes - UInt64(queues.entries[Int(id.index)].cost) + UInt64(cost)
-        queues.unlink(id.index)
-        queues.entries[Int(id.index)].cost = cost
-        queue(id, frequency(of: id))
-    }
-
     /// Halves the frequency of an entry if it is above half of the maximum, so that further hits
     /// can be counted, and returns the result.
     package mutating func halveFrequency(_ id: EntryID) -> UInt8 {

@@ -17,7 +17,7 @@ package enum Authority {
             index = commonPrefixEnd(bytes, from: index, end: end)
             while index < end {
                 let byte = bytes[index]
-                if ByteClass.registeredName.contains(byte) {
+                if ByteSet.registeredName.contains(byte) {
                     index &+= 1
                     continue
                 }
@@ -47,7 +47,7 @@ package enum Authority {
     /// Returns the offset past the `]` of an IPv6 address; `nil` if it is malformed.
     private static func bracketEnd(_ bytes: Span<UInt8>, from start: Int, end: Int) -> Int? {
         var index = start + 1
-        while index < end, ByteClass.addressV6.contains(bytes[index]) { index += 1 }
+        while index < end, ByteSet.addressV6.contains(bytes[index]) { index += 1 }
         guard index > start + 2, index < end, bytes[index] == Byte.bracketClose else { return nil }
         return index + 1
     }

@@ -234,7 +234,7 @@ extension BodyDecoder {
     }
 
     private func decodeChunkExtension(_ byte: UInt8) -> State {
-        let isToken = ByteClass.token.contains(byte)
+        let isToken = ByteSet.token.contains(byte)
         switch state {
         case .extensionNameStart:
             return isToken ? .extensionName : .failed(.malformedExtension)
@@ -270,7 +270,7 @@ extension BodyDecoder {
             if byte == Byte.carriageReturn { return .lastLineFeed }
             name = (0, 0, 0)
             nameBytes = 0
-            if FieldLineParser.isSpace(byte) { return .failed(.trailer(.leadingSpace)) }
+            if ASCII.isWhitespace(byte) { return .failed(.trailer(.leadingSpace)) }
             if byte == Byte.colon { return .failed(.trailer(.emptyName)) }
             return decodeTrailerName(byte)
         case .trailerName: return decodeTrailerName(byte)
@@ -293,8 +293,8 @@ extension BodyDecoder {
         if byte == Byte.colon {
             return isForbiddenTrailerName ? .failed(.forbiddenTrailer) : .trailerValue
         }
-        guard ByteClass.token.contains(byte) else {
-            let isSpace = FieldLineParser.isSpace(byte)
+        guard ByteSet.token.contains(byte) else {
+            let isSpace = ASCII.isWhitespace(byte)
             return .failed(.trailer(isSpace ? .spaceBeforeColon : .invalidNameToken))
         }
         let letter = UInt64(ASCII.lowercased(byte)) << UInt64((nameBytes & 7) * 8)

@@ -1,3 +1,5 @@
+import Ground
+
 /// Tests of eight bytes at a time in one `UInt64`, the first byte lowest.
 ///
 /// Each test returns a word with the high bit of each byte that passed. In the tests that subtract
@@ -150,26 +152,11 @@ enum Byte {
     static let del: UInt8 = 0x7F
 }
 
-/// A set of ASCII bytes, as one word of bits for each half of ASCII.
-///
-/// Private to this module, although HTTPRules has such sets too: functions of another module are
-/// called rather than inlined, and these run in loops over a head's bytes.
-struct ByteClass {
-    let low: UInt64
-    let high: UInt64
-
-    @inline(__always)
-    func contains(_ byte: UInt8) -> Bool {
-        let bits = byte < 64 ? low : high
-        return byte < 128 && (bits &>> UInt64(byte & 63)) & 1 == 1
-    }
-
-    /// `tchar`, the bytes of tokens: field names, methods, codings (RFC 9110 §5.6.2).
-    static let token = ByteClass(low: 0x03FF_6CFA_0000_0000, high: 0x57FF_FFFF_C7FF_FFFE)
+extension ByteSet {
     /// `unreserved` and `sub-delims`, the bytes of a registered name except `%` (RFC 3986 §3.2.2).
-    static let registeredName = ByteClass(low: 0x2BFF_7FD2_0000_0000, high: 0x47FF_FFFE_87FF_FFFE)
+    static let registeredName = ByteSet(low: 0x2BFF_7FD2_0000_0000, high: 0x47FF_FFFE_87FF_FFFE)
     /// Hexadecimal digits, `:` and `.`: the bytes between the brackets of an IPv6 address.
-    static let addressV6 = ByteClass(low: 0x07FF_4000_0000_0000, high: 0x0000_007E_0000_007E)
+    static let addressV6 = ByteSet(low: 0x07FF_4000_0000_0000, high: 0x0000_007E_0000_007E)
 }
 
 extension UInt8 {

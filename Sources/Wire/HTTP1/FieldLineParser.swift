@@ -1,3 +1,4 @@
+import Ground
 import HTTPRules
 
 /// The result of parsing one line in the field section of a head.
@@ -63,13 +64,13 @@ enum FieldLineParser {
         _ bytes: Span<UInt8>, id: FieldName, from start: Int, nameEnd: Int, end: Int
     ) -> FieldLineParseResult {
         var valueStart = nameEnd &+ 1
-        while isSpace(bytes.byte(at: valueStart, end: end)) { valueStart &+= 1 }
+        while ASCII.isWhitespace(bytes.byte(at: valueStart, end: end)) { valueStart &+= 1 }
         let stop = bytes.firstControl(from: valueStart, end: end)
         guard bytes.holdsLineEnd(at: stop, end: end) else {
             return unterminatedLine(bytes, at: stop, end: end)
         }
         var valueEnd = stop
-        while valueEnd > valueStart, isSpace(bytes.byte(at: valueEnd &- 1, end: end)) {
+        while valueEnd > valueStart, ASCII.isWhitespace(bytes.byte(at: valueEnd &- 1, end: end)) {
             valueEnd &-= 1
         }
         let mark = FieldLineLocation(
@@ -80,20 +81,13 @@ enum FieldLineParser {
         return .line(mark, next: stop &+ 2)
     }
 
-    /// Returns true for space and horizontal tab (`OWS`, RFC 9110 §5.6.3); private to this module
-    /// for the same reason as ``ByteClass``.
-    @inline(__always)
-    static func isSpace(_ byte: UInt8) -> Bool {
-        byte == Byte.space || byte == Byte.tab
-    }
-
     /// Parses a line whose name is long, has bytes other than letters and `-`, or is malformed.
     @inline(never)
     private static func parseUncommonLine(_ bytes: Span<UInt8>, at start: Int, end: Int)
         -> FieldLineParseResult
     {
         var nameEnd = start
-        while ByteClass.token.contains(bytes.byte(at: nameEnd, end: end)) { nameEnd += 1 }
+        while ByteSet.token.contains(bytes.byte(at: nameEnd, end: end)) { nameEnd += 1 }
         let byte = bytes.byte(at: nameEnd, end: end)
         if byte == Byte.colon, nameEnd > start {
             return parseValue(bytes, id: .other, from: start, nameEnd: nameEnd, end: end)
@@ -106,10 +100,10 @@ enum FieldLineParser {
             return .invalid(LineSyntaxError.forControlByte(bytes, at: stop), at: stop)
         }
         if byte == Byte.colon { return .invalid(.emptyName, at: nameEnd) }
-        guard isSpace(byte) else { return .invalid(.invalidNameToken, at: nameEnd) }
+        guard ASCII.isWhitespace(byte) else { return .invalid(.invalidNameToken, at: nameEnd) }
         if nameEnd == start { return .invalid(.leadingSpace, at: start) }
         var afterSpace = nameEnd
-        while isSpace(bytes.byte(at: afterSpace, end: end)) { afterSpace += 1 }
+        while ASCII.isWhitespace(bytes.byte(at: afterSpace, end: end)) { afterSpace += 1 }
         let colonFollows = bytes.byte(at: afterSpace, end: end) == Byte.colon
         return .invalid(colonFollows ? .spaceBeforeColon : .invalidNameToken, at: nameEnd)
     }

@@ -91,7 +91,7 @@ struct TransferCodings {
     private mutating func recordOther(_ bytes: Span<UInt8>, at element: Range<Int>) {
         hasOther = true
         if element.isEmpty { isMalformed = true }
-        for index in element where !ByteClass.token.contains(bytes[index]) { isMalformed = true }
+        for index in element where !ByteSet.token.contains(bytes[index]) { isMalformed = true }
     }
 }
 
@@ -118,10 +118,10 @@ struct ListElement {
         }
         var lower = start
         var upper = comma
-        while lower < upper, FieldLineParser.isSpace(bytes.byte(at: lower, end: end)) {
+        while lower < upper, ASCII.isWhitespace(bytes.byte(at: lower, end: end)) {
             lower &+= 1
         }
-        while upper > lower, FieldLineParser.isSpace(bytes.byte(at: upper &- 1, end: end)) {
+        while upper > lower, ASCII.isWhitespace(bytes.byte(at: upper &- 1, end: end)) {
             upper &-= 1
         }
         return ListElement(range: lower..<upper, next: comma &+ 1)

@@ -80,7 +80,7 @@ extension RequestParser {
     @inline(never)
     private mutating func parseOtherMethod(_ bytes: Span<UInt8>, at start: Int, end: Int) -> Int {
         var index = start
-        while ByteClass.token.contains(bytes.byte(at: index, end: end)) { index += 1 }
+        while ByteSet.token.contains(bytes.byte(at: index, end: end)) { index += 1 }
         guard index > start, bytes.byte(at: index, end: end) == Byte.space else { return start }
         let count = index - start
         method = count > 8 ? .other : .named(bytes.word(at: start, end: index))
@@ -137,7 +137,7 @@ extension RequestParser {
             return .refused(.line(LineSyntaxError.forControlByte(bytes, at: stop), at: stop))
         }
         var index = start
-        while ByteClass.token.contains(bytes.byte(at: index, end: stop)) { index += 1 }
+        while ByteSet.token.contains(bytes.byte(at: index, end: stop)) { index += 1 }
         guard index > start, bytes.byte(at: index, end: stop) == Byte.space else {
             return .refused(.malformedRequestLine)
         }

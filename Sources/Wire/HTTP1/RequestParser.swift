@@ -164,7 +164,7 @@ package struct RequestParser: ~Copyable {
             bytes.count, progress.base &+ limits.headBytesMax,
             progress.lineStart &+ requestLineBytesMax)
         var index = progress.lineStart
-        while index < end, ByteClass.token.contains(bytes[index]) { index += 1 }
+        while index < end, ByteSet.token.contains(bytes[index]) { index += 1 }
         return index == end
             ? .methodTooLong(bytesMax: requestLineBytesMax)
             : .targetTooLong(bytesMax: limits.targetBytesMax)

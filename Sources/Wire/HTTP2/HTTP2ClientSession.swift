@@ -81,11 +81,6 @@ package final class HTTP2ClientSession: HTTP2Session {
         unsafe nghttp2_session_consume_stream(nghttp2Session, stream.id, count)
     }
 
-    /// Sends a PING; ``HTTP2ClientDelegate/pingAcknowledged()`` follows when it is acknowledged.
-    package func sendPing() {
-        unsafe nghttp2_submit_ping(nghttp2Session, 0, nil)
-    }
-
     /// Collects the request line and the fields of `head`; returns false without Host.
     ///
     /// The fields point into `head`, which must not move until they are submitted.
@@ -203,7 +198,6 @@ package final class HTTP2ClientSession: HTTP2Session {
         case NGHTTP2_SETTINGS.rawValue where !isAck:
             hasSettings = true
             delegate.settingsReceived()
-        case NGHTTP2_PING.rawValue where isAck: delegate.pingAcknowledged()
         case NGHTTP2_GOAWAY.rawValue:
             unsafe delegate.goAwayReceived(
                 code: HTTP2ErrorCode(rawValue: frame.pointee.goaway.error_code))
@@ -259,6 +253,4 @@ package protocol HTTP2ClientDelegate: AnyObject {
     /// The origin's SETTINGS have arrived, initially or later: see
     /// ``HTTP2ClientSession/requestsAvailable``.
     func settingsReceived()
-    /// The origin has acknowledged the PING of ``HTTP2ClientSession/sendPing()``.
-    func pingAcknowledged()
 }

@@ -266,10 +266,8 @@ package final class HTTP2ServerSession: HTTP2Session {
         guard let id = head.relatedStream else { return .frameSizeError }
         // Nothing is pushed, so no stream with an even id has a priority.
         guard id & 1 == 1 else { return .protocolError }
-        guard let value = unsafe frameScanner.updateValue, let priority = StreamPriority(value.span)
-        else {
-            return nil
-        }
+        guard let value = unsafe frameScanner.updateValue, let priority = StreamPriority(value)
+        else { return nil }
         if unsafe id > closedStreams.last {
             unsafe pendingPriorities.set(id, priority)
         } else {

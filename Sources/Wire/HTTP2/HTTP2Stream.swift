@@ -1,6 +1,7 @@
 import Ground
 import HTTPRules
 import NIOCore
+import RawStructuredFieldValues
 
 /// One stream of a connection: a request and its response.
 ///
@@ -160,12 +161,18 @@ struct StreamPriority: Hashable {
     /// Parses the value of the Priority field or of PRIORITY_UPDATE; `nil` if it is malformed.
     ///
     /// Members that are unknown or out of range are ignored.
-    init?(_ value: Span<UInt8>) {
-        guard let dictionary = StructuredDictionary(value) else { return nil }
-        if case .integer(let urgency)? = dictionary["u"]?.bareItem, 0...7 ~= urgency {
+    init?(_ value: ArraySlice<UInt8>) {
+        var parser = StructuredFieldValueParser(value)
+        guard let dictionary = try? parser.parseDictionaryFieldValue() else { return nil }
+        if case .item(let item)? = dictionary["u"],
+            case .integer(let urgency) = item.rfc9651BareItem,
+            0...7 ~= urgency
+        {
             self.urgency = UInt32(urgency)
         }
-        if case .boolean(let flag)? = dictionary["i"]?.bareItem { isIncremental = flag }
+        if case .item(let item)? = dictionary["i"], case .bool(let flag) = item.rfc9651BareItem {
+            isIncremental = flag
+        }
     }
 }
 

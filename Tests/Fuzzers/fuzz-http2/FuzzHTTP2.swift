@@ -170,7 +170,6 @@ private final class Client: HTTP2ClientDelegate {
     func streamDrained(_ stream: HTTP2Stream) {}
     func goAwayReceived(code: HTTP2ErrorCode) {}
     func settingsReceived() {}
-    func pingAcknowledged() {}
 
     func streamClosed(_ stream: HTTP2Stream, code: HTTP2ErrorCode, isSafeToRetry: Bool) {
         open -= 1

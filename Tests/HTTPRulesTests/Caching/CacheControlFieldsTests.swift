@@ -1,7 +1,6 @@
 import Ground
 import HTTPRules
 import Testing
-import Trials
 
 private func parse(_ values: String...) -> CacheControl {
     var control = CacheControl()
@@ -66,61 +65,18 @@ private func names(_ fields: FieldNames) -> [String] { fields.names.map(\.text) 
     }
 
     @Test(
-        "RFC 9111 §5.2.3: what is not known is kept apart and means nothing",
+        "RFC 9111 §5.2.3: what is not known means nothing",
         arguments: [
-            ("community=\"UCI\"", ["community=UCI"]), ("Foo", ["foo"]),
-            ("foo=1, bar", ["foo=1", "bar"]),
-            ("foo=\"a, no-store\"", ["foo=a, no-store"]), ("foo=\"\"", ["foo="]),
-            ("foo=\"a\\\"b\"", ["foo=a\"b"]), ("foo=", []), ("foo=a b", []), ("foo=\"a", []),
-            ("=a", []), ("\"foo\"", []), ("foo;a", []), ("foo a", []), ("foo=\"a\"b", []),
-            ("post-check=0, pre-check=0", ["post-check=0", "pre-check=0"]),
+            "community=\"UCI\"", "Foo", "foo=1, bar", "foo=\"a, no-store\"", "foo=\"\"",
+            "foo=\"a\\\", no-store\"", "foo=", "foo=a b", "foo=\"a", "=a", "\"foo\"", "foo;a",
+            "foo a", "foo=\"a\"b", "post-check=0, pre-check=0",
         ])
-    func unknown(value: String, expected: [String]) {
-        let control = parse(value)
-        let found = control.unknown.map { directive in
-            directive.name.text + (directive.argument.map { "=" + $0.text } ?? "")
-        }
-        #expect(found == expected)
-        #expect(control.flags.isEmpty && control.maxAge == nil)
+    func unknown(value: String) {
+        #expect(parse(value) == CacheControl())
     }
 
-    @Test(
-        "What is written is in one order",
-        arguments: [
-            ("", ""), ("MAX-AGE=\"060\" ,Public", "public, max-age=60"),
-            ("private=a, no-store, foo=\"b c\"", "no-store, private=\"a\", foo=\"b c\""),
-            ("max-stale", "max-stale=2147483648"), ("max-age=x", "max-age=0"),
-            ("foo=b, stale-if-error=1", "stale-if-error=1, foo=b"),
-        ])
-    func written(value: String, expected: String) {
-        var text: [UInt8] = []
-        parse(value).append(to: &text)
-        #expect(text.text == expected)
-    }
-
-    @Test("RFC 9111 §5.2: what was written is read as what it was")
-    func roundTrip() {
-        var dice = SplitMix64(seed: 9111)
-        let words = [
-            "max-age", "s-maxage", "no-store", "no-cache", "private", "public", "must-revalidate",
-            "proxy-revalidate", "must-understand", "immutable", "no-transform", "only-if-cached",
-            "max-stale", "min-fresh", "stale-while-revalidate", "stale-if-error", "foo", "Bar",
-        ]
-        let arguments = [
-            "", "=5", "=\"7\"", "=x", "=\"a, B\"", "=\"", "=\"a\\\"b\"", "=99999999999", "=-1",
-            "=\"\"",
-            "= 3", "=a b",
-        ]
-        for _ in 0..<Trials.count(5000) {
-            let parts = (0..<Int.random(in: 0...6, using: &dice)).map { _ in
-                words[Int.random(in: 0..<words.count, using: &dice)]
-                    + arguments[Int.random(in: 0..<arguments.count, using: &dice)]
-            }
-            let value = parts.joined(separator: ",")
-            let control = parse(value)
-            var text: [UInt8] = []
-            control.append(to: &text)
-            #expect(parse(text.text) == control, "\(value) → \(text.text)")
-        }
+    @Test("A quoted string that does not end takes what follows with it")
+    func unfinished() {
+        #expect(parse("foo=\"a, no-store", "public").flags == .isPublic)
     }
 }

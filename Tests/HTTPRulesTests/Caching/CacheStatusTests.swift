@@ -23,9 +23,6 @@ import Testing
             "bypass", "method", "uri-miss", "vary-miss", "miss", "request", "stale", "partial",
         ]
         #expect(reasons == expected.map { "nuthatch; fwd=\($0)" })
-        var bytes: [UInt8] = []
-        CacheStatus(.hit).append(name: "nuthatch", to: &bytes)
-        #expect(bytes.text == "nuthatch; hit")
     }
 
     @Test("RFC 9211 §2.3 to §2.6: what is said of a forwarded request")
@@ -83,5 +80,31 @@ import Testing
         ])
     func detail(text detail: String, printed: String) {
         #expect(text(.generated) { $0.detail = detail } == "nuthatch; detail=\(printed)")
+    }
+
+    @Test("RFC 9211 §2: what is written is read as what it was, after the members of other caches")
+    func roundTrip() {
+        var status = CacheStatus(.forwarded(.varyMiss))
+        status.forwardStatus = 200
+        status.ttl = -5
+        status.isStored = true
+        status.isCollapsed = true
+        status.isFenced = true
+        status.key = "//a/b?\"c\\;d".bytes
+        status.detail = "two, words"
+        for status in [status, CacheStatus(.generated), CacheStatus(.hit)] {
+            for others in ["", "Other; fwd=miss; key=\"a, b\", "] {
+                var bytes = others.bytes
+                status.append(to: &bytes)
+                #expect(CacheStatus(lastMemberOf: bytes) == status)
+            }
+        }
+    }
+
+    @Test(
+        "A field that is none, and a reason that is not known, are read as nothing",
+        arguments: ["", "nuthatch; hit,", "nuthatch; fwd=?", "nuthatch; fwd=none", "(nuthatch)"])
+    func malformed(value: String) {
+        #expect(CacheStatus(lastMemberOf: value.bytes) == nil)
     }
 }

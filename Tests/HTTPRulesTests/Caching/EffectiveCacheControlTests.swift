@@ -1,6 +1,7 @@
 import Ground
 import HTTPRules
 import Testing
+import Trials
 
 @Suite struct EffectiveCacheControlTests {
     /// Fields; where the directives stood that count; `max-age` of them.
@@ -108,6 +109,22 @@ import Testing
         #expect(control.noCacheFields.names.map(\.text) == ["c"])
         #expect(control.staleWhileRevalidate == .seconds(3))
         #expect(control.staleIfError == nil)
-        #expect(control.unknown == [.init(name: "x".bytes, argument: "y".bytes)])
+    }
+
+    @Test("RFC 9651 §3.2: of more than 1,024 separators no field is read, whatever it says")
+    func huge() {
+        for (count, maxAge) in [(1024, 5), (1025, nil)] as [(Int, Int64?)] {
+            let keys = (0..<count).map { "k\($0)" }.joined(separator: ",")
+            #expect(targeted(keys + ",max-age=5").maxAge == maxAge.map(Interval.seconds))
+        }
+    }
+
+    @Test("No bytes of a targeted field make the node fail")
+    func anyBytes() {
+        var dice = SplitMix64(seed: 9651)
+        for _ in 0..<Trials.count(20_000) {
+            let control = targeted(dice.text(of: "ab*1-.9;=, \t()\"\\:?@%0f/é~", upTo: 24))
+            #expect(control.maxAge == nil && control.privateFields.isEmpty)
+        }
     }
 }

@@ -217,6 +217,8 @@ extension Outside {
             let large = try node.connectAdmin().get(
                 "/admin/v1/purges", method: "POST", fields: ["Content-Length: 10485760"])
             #expect(try large.status == 413 && problem(large) == "body-too-large")
+            let detail = try #require(large.document?["detail"] as? String)
+            #expect(detail.hasSuffix(" bytes of a request's body are read."), "\(detail)")
             #expect(try node.connectAdmin().get("/readyz").status == 200)
         }
 

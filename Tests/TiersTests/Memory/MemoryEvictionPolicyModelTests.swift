@@ -45,11 +45,6 @@ import Trials
                 let cost = tier.remove(id)
                 #expect(model.removeValue(forKey: id)?.cost == cost)
             case 9:
-                guard let pick else { continue }
-                let cost = UInt32(dice.next() % 100_000)
-                tier.updateCost(live[pick], cost: cost)
-                model[live[pick]]?.cost = cost
-            case 10:
                 guard let victim = tier.nextVictim() else { continue }
                 #expect(model[victim.id]?.hash == victim.hash)
                 tier.requeue(victim)

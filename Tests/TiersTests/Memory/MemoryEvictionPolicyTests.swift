@@ -100,20 +100,6 @@ private func ids(_ tier: borrowing MemoryEvictionPolicy, _ hash: UInt64) -> [Ent
         #expect(order == [admitted[1], admitted[2], admitted[4]])
     }
 
-    @Test("A replaced answer keeps its id and its frequency, and counts with its new cost")
-    func resize() {
-        var tier = MemoryEvictionPolicy(expectedEntries: 16)
-        let id = tier.admit(hash: 1, cost: 1000)
-        for _ in 0..<3 { tier.recordHit(id) }
-        tier.updateCost(id, cost: 10)
-        let state = (tier.bytes, tier.count, tier.frequency(of: id), tier.first(1)?.id)
-        #expect(state == (10, 1, 3, id))
-        let evicted = tier.evict()
-        #expect(evicted?.id == id)
-        #expect(evicted?.hash == 1)
-        #expect(evicted?.cost == 10)
-    }
-
     @Test("Shards by hash are all used alike, and none is out of range", arguments: [1, 3, 8, 16])
     func shards(count: Int) {
         var dice = SplitMix64(seed: 3)

@@ -14,7 +14,6 @@ final class ClientBench: HTTP2ClientDelegate {
         case closed(Int32, HTTP2ErrorCode, isSafeToRetry: Bool)
         case goAway(HTTP2ErrorCode)
         case settings
-        case pong
     }
 
     private var session: HTTP2ClientSession?
@@ -115,9 +114,5 @@ final class ClientBench: HTTP2ClientDelegate {
 
     func settingsReceived() {
         events.append(.settings)
-    }
-
-    func pingAcknowledged() {
-        events.append(.pong)
     }
 }

@@ -151,16 +151,6 @@ import Wire
             ])
     }
 
-    @Test("a ping is told when it comes back")
-    func ping() {
-        let bench = ClientBench().greet()
-        bench.client.sendPing()
-        let frames = bench.takeFrames()
-        #expect(frames.map(\.type) == [6])
-        bench.send([frames[0].with(flags: RawFrame.ack)])
-        #expect(bench.takeEvents() == [.pong])
-    }
-
     @Test("a connection that is lost fails every stream")
     func abandoned() {
         let bench = ClientBench().greet()

@@ -126,6 +126,9 @@ final class OpenSegment {
     /// Footer entries in the order in which the records were written.
     var entries: [SegmentFooter.Entry] = []
     var recordsEnd = UInt64(DiskFormat.headerBytes)
+    /// Forgotten entries with a record in a segment of the other queue that was opened after this
+    /// one.
+    var entriesInLaterSegments: Set<EntryDigest> = []
 
     init(id: SegmentID, header: SegmentHeader, file: any VolumeFile) {
         self.id = id

@@ -1,28 +1,6 @@
-/// A set of ASCII bytes, one bit each; no byte above 127 is a member.
-struct ByteSet: Hashable, Sendable {
-    /// The bits of bytes 0 to 63.
-    private let low: UInt64
-    /// The bits of bytes 64 to 127.
-    private let high: UInt64
+import Ground
 
-    @inline(__always)
-    private init(low: UInt64, high: UInt64) {
-        self.low = low
-        self.high = high
-    }
-
-    @inline(__always)
-    func contains(_ byte: UInt8) -> Bool {
-        let word = byte & 64 == 0 ? low : high
-        return byte < 128 && (word >> UInt64(byte & 63)) & 1 != 0
-    }
-
-    /// The token characters, `tchar` (RFC 9110 §5.6.2).
-    @inline(__always)
-    static var token: ByteSet {
-        ByteSet(low: 0x03FF_6CFA_0000_0000, high: 0x57FF_FFFF_C7FF_FFFE)
-    }
-
+extension ByteSet {
     /// The token characters and the slash between a type and its subtype (RFC 9110 §12.5.1).
     @inline(__always)
     static var mediaRange: ByteSet {
