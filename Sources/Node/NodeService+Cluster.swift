@@ -43,13 +43,13 @@ extension NodeService {
         try await listener.startAccepting(to: hub)
         node.hub = hub
         hub.start()
-        logger.info(
-            "in a cluster",
-            metadata: [
-                "node": "\(member.id)", "process": "\(member.process)",
-                "peer_listen": "\(listen)", "advertised": "\(address)",
-                "join": .array(configuration.seeds.map { .string("\($0)") }),
-            ])
+        // Made before the call: a debug build of Swift 6.3 crashes in the closure that would make it.
+        let metadata: Logger.Metadata = [
+            "node": "\(member.id)", "process": "\(member.process)",
+            "peer_listen": "\(listen)", "advertised": "\(address)",
+            "join": .array(configuration.seeds.map { .string("\($0)") }),
+        ]
+        logger.info("in a cluster", metadata: metadata)
         return ClusterRuntime(hub: hub, listener: listener)
     }
 }
