@@ -18,6 +18,7 @@ def chunk(name, content):
 PNG = (
     b"\x89PNG\r\n\x1a\n"
     + chunk(b"IHDR", struct.pack(">IIBBBBB", 8, 8, 8, 0, 0, 0, 0))
+    + chunk(b"tEXt", b"Comment\0".ljust(997))
     + chunk(b"IDAT", zlib.compress(bytes(9) * 8))
     + chunk(b"IEND", b"")
 )

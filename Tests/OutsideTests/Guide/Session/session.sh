@@ -67,7 +67,7 @@ deploy/run() { serve deploy/run "$@"; }
 # had pressed Ctrl-C.
 terminal=
 serve() {
-    [[ " $* " != *' --help '* ]] || { command "$@"; return; }
+    [[ " $* " != *' --version '* ]] || { command "$@"; return; }
     [[ $BASHPID == $$ ]] || exec "$@"
     interrupt
     (exec "$@") >"$session/terminal" 2>"$session/terminal-errors" &
