@@ -43,7 +43,8 @@ extension NodeService {
         try await listener.startAccepting(to: hub)
         node.hub = hub
         hub.start()
-        // Made before the call: a debug build of Swift 6.3 crashes in the closure that would make it.
+        // Not in the call, whose closure would capture an address: Swift 6.3 aligns captured values
+        // of 16 bytes wrongly in debug builds.
         let metadata: Logger.Metadata = [
             "node": "\(member.id)", "process": "\(member.process)",
             "peer_listen": "\(listen)", "advertised": "\(address)",

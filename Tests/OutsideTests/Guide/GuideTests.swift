@@ -61,6 +61,22 @@ extension Outside {
             }
         }
 
+        @Test("Suites that a page names exist")
+        func suites() throws {
+            let tests = PageSession.top.appending(path: "Tests")
+            let names = Set(
+                (FileManager.default.enumerator(atPath: tests.path)?
+                    .compactMap { $0 as? String } ?? [])
+                    .map { URL(filePath: $0).deletingPathExtension().lastPathComponent })
+            for page in Self.pages {
+                let text = try String(
+                    contentsOf: PageSession.top.appending(path: page), encoding: .utf8)
+                for match in text.matches(of: /\b[A-Z][A-Za-z0-9]*Tests\b/) {
+                    #expect(names.contains(String(match.output)), "\(page): \(match.output)")
+                }
+            }
+        }
+
         @Test("A block of Swift is a part of a test")
         func swift() throws {
             let tests = PageSession.top.appending(path: "Tests")

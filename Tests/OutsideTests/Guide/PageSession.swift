@@ -56,7 +56,7 @@ struct PageSession {
         let file = try folder.write(script + "begin end\n", to: "script")
         let result = try Program.run(
             try Program.find("unshare"), Self.separate + [try Program.find("bash"), file.path],
-            seconds: 120)
+            seconds: 300)
 
         let read = { (name: String) in
             (try? Data(contentsOf: folder.appending(path: name))).map {
@@ -67,7 +67,7 @@ struct PageSession {
         let at = read("at")?.trimmingCharacters(in: .newlines) ?? "the start"
         var faults: [String] = []
         if at != "end" || result.status != 0 {
-            let status = result.status.map(String.init) ?? "none: killed after two minutes"
+            let status = result.status.map(String.init) ?? "none: killed after five minutes"
             faults.append(
                 """
                 \(at), exit status \(status):

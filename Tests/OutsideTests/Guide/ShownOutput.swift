@@ -1,8 +1,8 @@
 /// What a page shows as the output of commands.
 ///
-/// An ellipsis stands for any text of a line, and on a line by itself for any number of lines. Times,
-/// ids and other values that are new in each run, and the width of columns, are not compared; nor are
-/// the numbers of a JSON document.
+/// An ellipsis stands for any text of a line, and on a line by itself for any number of lines.
+/// Times, ids and other values that are new in each run, and the width of columns, are not
+/// compared; nor are the numbers of a JSON document.
 struct ShownOutput: Equatable {
     let text: String
     let isJSON: Bool
