@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 import Harness
 
 /// A page of the guide whose blocks a shell has run.
@@ -14,9 +15,9 @@ struct PageSession {
 
     /// The arguments of unshare(1) that give a page its own network, mounts and processes, which
     /// end with it.
-    private static let separate = [
-        "--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc",
-    ]
+    private static let separate =
+        ["--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]
+        + (geteuid() == 0 ? [] : ["--map-root-user"])
 
     /// True if this process may create namespaces.
     static let isPossible: Bool = {
