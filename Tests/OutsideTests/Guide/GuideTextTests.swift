@@ -110,7 +110,9 @@ struct ShownOutputTests {
             ("at 2026-11-23T14:38:06.931Z", "at 2027-01-02T00:00:00.1Z\n\n"),
             ("Date: Mon, 23 Nov 2026 14:38:06 GMT", "Date: Fri, 27 Nov 2026 15:00:00 GMT"),
             ("[23/Nov/2026:14:43:55 +0000] x", "[24/Dec/2026:00:00:00 +0100] x"),
-            ("node 82d828f8", "node 3b41a0fb"), ("a  16ms", "a 1.2s"), ("ttl=3599", "ttl=59"),
+            ("node 82d828f8", "node 3b41a0fb"), ("c20f519d451f09cb-2", "3b41a0fb3846c449-6"),
+            ("a 0%", "a  99.9%"), ("a  16ms", "a 1.2s"),
+            ("ttl=3599", "ttl=59"),
             ("a…z", "a b c z"), ("…", "a\nb"), ("a\n…\nz", "a\nz"), ("a\n…", "a\nb\nc"),
         ])
     func alike(shown: String, printed: String) {

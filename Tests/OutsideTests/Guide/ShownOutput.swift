@@ -1,7 +1,7 @@
 /// What a page shows as the output of commands.
 ///
 /// An ellipsis stands for any text of a line, and on a line by itself for any number of lines.
-/// Times, ids and other values that are new in each run, and the width of columns, are not
+/// Times, ids, percentages and other values of one run, and the width of columns, are not
 /// compared; nor are the numbers of a JSON document.
 struct ShownOutput: Equatable {
     let text: String
@@ -35,8 +35,9 @@ struct ShownOutput: Equatable {
         text.replacing(/[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+Z/, with: "DATE")
             .replacing(/[0-9]{2}\/[A-Z][a-z]{2}\/[0-9]{4}:[0-9: +]+/, with: "DATE")
             .replacing(/[A-Z][a-z]{2}, [0-9]{2} [A-Z][a-z]{2} [0-9]{4} [0-9:]+ GMT/, with: "DATE")
-            .replacing(/\b[0-9a-f]{8,32}\b/, with: "ID")
+            .replacing(/\b[0-9a-f]{8,32}(?:-[0-9]+)?\b/, with: "ID")
             .replacing(/\b[0-9][0-9.]*(?:us|ms|s|m|min|h)\b/, with: "TIME")
+            .replacing(/\b[0-9][0-9.]*%/, with: "SHARE")
             .replacing(/\b(ttl|loops|connections_max)=[0-9]+/) { "\($0.1)=N" }
     }
 
