@@ -5,8 +5,8 @@ import Testing
 extension Outside {
     @Suite("deploy/run where something is missing")
     struct DeployRunTests {
-        /// Runs `deploy/run` with nothing in PATH but what it needs, and `programs`, which are shell
-        /// scripts by name.
+        /// Runs `deploy/run` with nothing in PATH but what it needs, and `programs`, which are
+        /// shell scripts by name.
         private func run(_ programs: [String: String]) throws -> ProgramResult {
             let folder = try TemporaryFolder()
             for name in ["bash", "env", "dirname", "sed", "head", "uname"] {
