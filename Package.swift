@@ -59,7 +59,9 @@ let resources: [String: [Resource]] = [
     "ClientTests": [.copy("Console/Screens")],
     "ServingTests": [.copy("Scripts")],
     "TiersTests": [.copy("Traces"), .copy("Vectors")],
-    "OutsideTests": [.copy("Sites/Table"), .copy("Admin/Dashboard/Looks")],
+    "OutsideTests": [
+        .copy("Sites/Table"), .copy("Admin/Dashboard/Looks"), .copy("Guide/Session"),
+    ],
 ]
 
 func tests(_ name: String, of uses: [String], _ packages: [Target.Dependency] = []) -> Target {
@@ -83,7 +85,6 @@ func fuzzer(
 
 let package = Package(
     name: "nuthatch",
-    platforms: [.macOS(.v26)],
     products: [.executable(name: "nuthatch", targets: ["nuthatch"])],
     dependencies: [
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),

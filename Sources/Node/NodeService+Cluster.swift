@@ -50,13 +50,14 @@ extension NodeService {
         try await listener.startAccepting(to: hub)
         node.hub = hub
         hub.start()
-        logger.info(
-            "in a cluster",
-            metadata: [
-                "node": "\(member.id)", "process": "\(member.process)",
-                "peer_listen": "\(listen)", "advertised": "\(address)",
-                "join": .array(configuration.join.map { .string("\($0)") }),
-            ])
+        // Not in the call, whose closure would capture an address: Swift 6.3 aligns captured values
+        // of 16 bytes wrongly in debug builds.
+        let metadata: Logger.Metadata = [
+            "node": "\(member.id)", "process": "\(member.process)",
+            "peer_listen": "\(listen)", "advertised": "\(address)",
+            "join": .array(configuration.join.map { .string("\($0)") }),
+        ]
+        logger.info("in a cluster", metadata: metadata)
         return ClusterRuntime(hub: hub, listener: listener)
     }
 }

@@ -90,7 +90,7 @@ package struct ImageBlock: Hashable, Sendable {
                 )
                 continue
             }
-            if self.origins.contains(where: { $0.pattern == pattern }) {
+            if self.origins.map(\.pattern).contains(pattern) {
                 faults.append(
                     SiteFault(
                         site: nil, imageOrigin: name, source: source, text: name,
