@@ -1,10 +1,10 @@
 import Telemetry
 import Testing
 
-@Suite("Texts of strangers on one line")
+@Suite("Untrusted text on one line")
 struct QuotedTextTests {
     @Test(
-        "whatever could break or turn a line is escaped",
+        "Everything that could break or reverse a line is escaped",
         arguments: [
             ("a b", "\"a b\""), ("", "\"\""), ("a\"b\\c", "\"a\\\"b\\\\c\""),
             ("a\nb\r\tc", "\"a\\nb\\r\\tc\""),
@@ -17,14 +17,14 @@ struct QuotedTextTests {
         #expect(text.singleLine == text || quoted.contains("\\"))
     }
 
-    @Test("a long text is cut and says so")
+    @Test("A long text is truncated and marked as such")
     func cuts() {
         let text = String(repeating: "x", count: 81)
         #expect(text.quoted(limit: 81) == "\"\(text)\"")
         #expect(text.quoted(limit: 80) == "\"\(text.dropLast())…\"")
     }
 
-    @Test("a value's text is read as the same value", arguments: Setting.table)
+    @Test("A quoted value is read as the same value", arguments: Setting.table)
     func valuesAreReadAgain(setting: Setting) throws {
         let texts = setting.defaults + [setting.example].compactMap(\.self)
         for text in texts {

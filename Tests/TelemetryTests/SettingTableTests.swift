@@ -3,12 +3,12 @@ import Testing
 
 @Suite("The table of settings")
 struct SettingTableTests {
-    @Test("every name has one row, and the rows stand in the names' order")
+    @Test("Every name has one row, in the order of the names")
     func everyNameHasOneRow() {
         #expect(Setting.table.map(\.name) == SettingName.allCases)
     }
 
-    @Test("every default is a value of its setting", arguments: Setting.table)
+    @Test("Every default is valid for its setting", arguments: Setting.table)
     func defaultsAreAccepted(setting: Setting) throws {
         for text in setting.defaults {
             _ = try setting.parse(text, from: .builtIn)
@@ -17,20 +17,20 @@ struct SettingTableTests {
         #expect(!setting.defaultText.isEmpty)
     }
 
-    @Test("every example is a value of its setting", arguments: Setting.table)
+    @Test("Every example is valid for its setting", arguments: Setting.table)
     func examplesAreAccepted(setting: Setting) throws {
         let example = try #require(setting.example)
         _ = try setting.parse(example, from: .builtIn)
     }
 
-    @Test("a meaning is a line without a full stop, advice is sentences", arguments: Setting.table)
+    @Test("A meaning is a line without a full stop, advice is sentences", arguments: Setting.table)
     func textsAreSentences(setting: Setting) {
         #expect(setting.meaning.first?.isUppercase == true)
         #expect(!setting.meaning.contains("\n") && !setting.meaning.hasSuffix("."))
         #expect(!setting.advice.contains("\n") && setting.advice.hasSuffix("."))
     }
 
-    @Test("rows of a section stand together, so that --help shows each heading once")
+    @Test("Rows of a section are adjacent, so that --help shows each heading once")
     func sectionsStandTogether() {
         var headings: [Setting.Section] = []
         for section in Setting.table.map(\.section) where section != headings.last {
@@ -40,7 +40,7 @@ struct SettingTableTests {
     }
 
     @Test(
-        "flag and variable follow from the name",
+        "Flag and variable are derived from the name",
         arguments: [
             (SettingName.memoryLimit, "--memory-limit", "NUTHATCH_MEMORY_LIMIT"),
             (.defaultTTL, "--default-ttl", "NUTHATCH_DEFAULT_TTL"),
@@ -51,7 +51,7 @@ struct SettingTableTests {
         #expect(name.environmentName == variable)
     }
 
-    @Test("help names meaning, bounds, units, default and variable")
+    @Test("Help has meaning, bounds, units, default and variable")
     func helpIsComplete() {
         #expect(
             SettingName.memoryLimit.setting.help == """

@@ -15,7 +15,7 @@ private func parse(_ values: String...) -> CacheControl {
 private func names(_ fields: FieldNames) -> [String] { fields.names.map(\.text) }
 
 @Suite struct CacheControlFieldsTests {
-    /// What comes; the fields that are meant; whether the whole answer is.
+    /// The field value, the fields that it names, and whether it applies to the whole response.
     private static let listTable: [(String, [String], Bool)] = [
         ("=\"a\"", ["a"], false), ("=\"a, b\"", ["a", "b"], false),
         ("=\"b,a\"", ["a", "b"], false),
@@ -31,7 +31,7 @@ private func names(_ fields: FieldNames) -> [String] { fields.names.map(\.text) 
     ]
 
     @Test(
-        "RFC 9111 §5.2.2.4 and §5.2.2.7: a list that can be read is of these fields only",
+        "RFC 9111 §5.2.2.4 and §5.2.2.7: a valid list restricts the directive to its fields",
         arguments: listTable)
     func lists(argument: String, fields: [String], isWhole: Bool) {
         let isPrivate = parse("private" + argument)
@@ -43,7 +43,7 @@ private func names(_ fields: FieldNames) -> [String] { fields.names.map(\.text) 
         #expect(noCache.flags == (isWhole ? .noCache : []))
     }
 
-    @Test("RFC 9110 §5.3: several lists are one, and without a list all of the answer is meant")
+    @Test("RFC 9110 §5.3: several lists are combined; without a list the whole response is meant")
     func several() {
         let control = parse("private=\"b\", private=\"a\"", "private=c, no-cache=x, no-cache")
         #expect(names(control.privateFields) == ["a", "b", "c"])
@@ -55,7 +55,7 @@ private func names(_ fields: FieldNames) -> [String] { fields.names.map(\.text) 
         #expect(parse("private=\"a\", max-age=5").maxAge == .seconds(5))
     }
 
-    @Test("A list of more than 64 fields counts as broken")
+    @Test("A list of more than 64 fields counts as invalid")
     func longList() {
         for (count, flags) in [(64, []), (65, .isPrivate)] as [(Int, CacheControl.Flags)] {
             let list = (0..<count).map { "a\($0)" }.joined(separator: ",")
@@ -66,7 +66,7 @@ private func names(_ fields: FieldNames) -> [String] { fields.names.map(\.text) 
     }
 
     @Test(
-        "RFC 9111 §5.2.3: what is not known is kept apart and means nothing",
+        "RFC 9111 §5.2.3: unknown directives are kept separately and have no effect",
         arguments: [
             ("community=\"UCI\"", ["community=UCI"]), ("Foo", ["foo"]),
             ("foo=1, bar", ["foo=1", "bar"]),
@@ -85,7 +85,7 @@ private func names(_ fields: FieldNames) -> [String] { fields.names.map(\.text) 
     }
 
     @Test(
-        "What is written is in one order",
+        "Directives are written in a fixed order",
         arguments: [
             ("", ""), ("MAX-AGE=\"060\" ,Public", "public, max-age=60"),
             ("private=a, no-store, foo=\"b c\"", "no-store, private=\"a\", foo=\"b c\""),
@@ -98,7 +98,7 @@ private func names(_ fields: FieldNames) -> [String] { fields.names.map(\.text) 
         #expect(text.text == expected)
     }
 
-    @Test("RFC 9111 §5.2: what was written is read as what it was")
+    @Test("RFC 9111 §5.2: what was written is read as the same directives")
     func roundTrip() {
         var dice = SplitMix64(seed: 9111)
         let words = [

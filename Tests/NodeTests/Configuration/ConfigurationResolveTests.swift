@@ -8,7 +8,7 @@ import Tiers
 
 @Suite("Settings from flags, environment, file and defaults")
 struct ConfigurationResolveTests {
-    @Test("with nothing given, a node serves and fetches for this machine only")
+    @Test("By default a node serves and fetches from this machine only")
     func defaultsAreForLoopback() throws {
         let configuration = try resolve()
         #expect(configuration.listen.map(\.description) == ["127.0.0.1:8080"])
@@ -27,7 +27,7 @@ struct ConfigurationResolveTests {
         #expect(configuration.warnings.isEmpty)
     }
 
-    @Test("flags beat environment beats file beats default")
+    @Test("Flags override the environment, which overrides the file, which overrides defaults")
     func layersAreOrdered() throws {
         let flags = ["memory-limit": ["100MiB"]]
         let environment = ["NUTHATCH_MEMORY_LIMIT": "200MiB", "NUTHATCH_LOOPS": "2"]
@@ -40,7 +40,7 @@ struct ConfigurationResolveTests {
         #expect(try resolve(file: file).memoryBytesMax == 300 << 20)
     }
 
-    @Test("a list is taken whole from the first source that gives it, never merged")
+    @Test("A list comes whole from the first source that has it, without merging")
     func listsAreNotMerged() throws {
         let environment = ["NUTHATCH_LISTEN": " 127.0.0.1:1 \n [::1]:2\t"]
         let file = "listen: [127.0.0.1:3, 127.0.0.1:4, 127.0.0.1:5]\n"
@@ -54,7 +54,7 @@ struct ConfigurationResolveTests {
         #expect(try ports(resolve(flags: flags, environment: environment, file: file)) == [6])
     }
 
-    @Test("an empty variable counts as not given")
+    @Test("An empty variable counts as absent")
     func emptyVariablesAreNotGiven() throws {
         let environment = ["NUTHATCH_MEMORY_LIMIT": "", "NUTHATCH_LISTEN": " \n "]
         let configuration = try resolve(environment: environment, file: "memory-limit: 300MiB")
@@ -62,13 +62,13 @@ struct ConfigurationResolveTests {
         #expect(configuration.listen.map(\.port) == [8080])
     }
 
-    @Test("an empty flag is a value, and a bad one")
+    @Test("An empty flag is a value, and an invalid one")
     func emptyFlagsAreGiven() {
         #expect(throws: ConfigurationErrors.self) { try resolve(flags: ["memory-limit": [""]]) }
     }
 
     @Test(
-        "YAML's words and numbers are taken as they stand",
+        "YAML's special words and numbers are read as text",
         arguments: [
             "access-log: off", "access-log: 'off'", "access-log: !!str off", "{access-log: off}",
         ])
@@ -80,12 +80,12 @@ struct ConfigurationResolveTests {
         #expect(try resolve(file: "memory-entries: 010").memoryEntriesMax == 10)
     }
 
-    @Test("a file of nothing changes nothing", arguments: ["", "\n", "# note\n", "---\n", "{}"])
+    @Test("An empty file changes nothing", arguments: ["", "\n", "# note\n", "---\n", "{}"])
     func emptyFilesChangeNothing(file: String) throws {
         #expect(try resolve(file: file).memoryBytesMax == 512 << 20)
     }
 
-    @Test("every choice of the table is a value of its type")
+    @Test("Every choice in the table is a value of its type")
     func choicesAreTyped() throws {
         for setting in Setting.table {
             guard case .choice(let choices) = setting.kind else { continue }
@@ -98,7 +98,7 @@ struct ConfigurationResolveTests {
                 == .choice(Configuration.AccessLogFormat.allCases.map(\.rawValue)))
     }
 
-    /// A setting of one number, a text for it, and the property that it alone must fill.
+    /// A numeric setting, a text for it, and the only property that it may set.
     private static let properties: [(SettingName, text: String, property: String, Int64)] = [
         (.loops, "3", "loops", 3),
         (.drainTimeout, "4s", "drainTimeout", 4_000_000_000),
@@ -164,7 +164,7 @@ struct ConfigurationResolveTests {
         (.joinTimeout, "52s", "joinTimeout", 52_000_000_000),
     ]
 
-    @Test("each setting of a number fills its own property", arguments: properties)
+    @Test("Each numeric setting sets its own property", arguments: properties)
     func settingsFillTheirProperties(
         name: SettingName, text: String, property: String, number: Int64
     ) throws {
@@ -181,7 +181,7 @@ struct ConfigurationResolveTests {
         }
     }
 
-    @Test("every setting of a number is in that table")
+    @Test("Every numeric setting is in that table")
     func everyNumberIsHeld() {
         for setting in Setting.table {
             switch setting.kind {
@@ -192,16 +192,16 @@ struct ConfigurationResolveTests {
         }
     }
 
-    @Test("a disk limit without room for four segments is refused with the number that has")
+    @Test("A disk limit too small for four segments is refused with the minimum")
     func diskLimits() throws {
         let least = DiskPlan.limitBytesMin + JournalSpace.minimum.bytes
-        let said = faults(flags: ["disk-limit": ["4MiB"]]).first
-        #expect(said?.contains("at least \(least)B") == true)
+        let fault = faults(flags: ["disk-limit": ["4MiB"]]).first
+        #expect(fault?.contains("at least \(least)B") == true)
         #expect(try resolve(flags: ["disk-limit": ["\(least)B"]]).diskBytesMax == least)
         #expect(try resolve(flags: ["disk-limit": ["0"]]).diskBytesMax == 0)
     }
 
-    @Test("a disk limit without a directory is said to have no effect")
+    @Test("A disk limit without a directory is reported as without effect")
     func diskWithoutDirectory() throws {
         let alone = try resolve(flags: ["disk-limit": ["8MiB"]])
         #expect(alone.warnings.count == 1 && alone.warnings[0].contains("cache-dir"))
@@ -210,7 +210,7 @@ struct ConfigurationResolveTests {
         #expect(try resolve(flags: ["disk-limit": ["0"]]).warnings.isEmpty)
     }
 
-    @Test("the disk's queue holds a quarter of memory at most; 0 turns limit and touches off")
+    @Test("The disk queue holds at most a quarter of memory; 0 disables age limit and touches")
     func diskDefaults() throws {
         #expect(try resolve().diskQueueBytesMax == 32 << 20)
         #expect(try resolve(flags: ["memory-limit": ["16MiB"]]).diskQueueBytesMax == 4 << 20)
@@ -218,29 +218,29 @@ struct ConfigurationResolveTests {
         #expect(off.ageLimit == nil && off.touchInterval == nil)
     }
 
-    @Test("sizes that default follow the limit above them down")
+    @Test("Defaults that follow a lower limit become lower with it")
     func defaultsFollow() throws {
         #expect(try resolve(flags: ["memory-limit": ["32MiB"]]).objectBytesMax == 32 << 20)
         #expect(try resolve(flags: ["request-head-limit": ["4KiB"]]).urlBytesMax == 4 << 10)
     }
 
     @Test(
-        "a listen address beyond loopback needs allow-origin, from any source",
+        "A listen address beyond loopback requires allow-origin, from any source",
         arguments: ["0.0.0.0:80", "[::]:80", "192.0.2.1:80"])
     func openNodesAreToldTheirOrigins(listen: String) throws {
         let flags = ["listen": ["127.0.0.1:8080", listen]]
         #expect(throws: ConfigurationErrors.self) { try resolve(flags: flags) }
-        let told = [
+        let configurations = [
             try resolve(flags: flags.merging(["allow-origin": ["*"]]) { $1 }),
             try resolve(flags: flags, environment: ["NUTHATCH_ALLOW_ORIGIN": "*"]),
             try resolve(flags: flags, file: "allow-origin: '*'"),
         ]
-        for configuration in told {
+        for configuration in configurations {
             #expect(configuration.allowOrigins.map(\.description) == ["*"])
         }
     }
 
-    @Test("origins that are named are the only ones, on loopback too")
+    @Test("Configured origins are the only ones allowed, on loopback too")
     func namedOriginsAreTheOnlyOnes() throws {
         let configuration = try resolve(
             environment: ["NUTHATCH_ALLOW_ORIGIN": "a.example *.b.example:81"])
@@ -248,7 +248,7 @@ struct ConfigurationResolveTests {
         #expect(try resolve(file: "allow-origin: []").allowOrigins.isEmpty)
     }
 
-    @Test("an unknown variable warns, naming the nearest; other programs' variables do not")
+    @Test("An unknown variable causes a warning with the nearest name; others' variables do not")
     func unknownVariablesWarn() throws {
         let environment = [
             "NUTHATCH_PORT": "tcp://10.0.0.1:80", "NUTHATCH_MEMORY_LIMT": "1GiB", "PATH": "/bin",
