@@ -9,7 +9,7 @@ struct OpenAPITests {
         if case .object(let members) = value { members } else { [] }
     }
 
-    @Test("It has every operation once, under its id, and no others")
+    @Test("The description has every operation once, under its id, and no others")
     func operations() {
         var ids: [String] = []
         for path in members(document["paths"]) {

@@ -49,7 +49,7 @@ struct CheckConfigTests {
     }
 
     @Test(
-        "Its output is a file with the same meaning",
+        "The output is a file with the same meaning",
         arguments: [
             "/tmp/a", "/tmp/a #b", "/tmp/a: b", "a:", "'a'", "\"c\"\\ ü", "~", "a\nb\u{1B}", " a ",
             "[a]", "off", "1e3", "&a", "/a &b", "? a", "/a/?",

@@ -37,7 +37,7 @@ struct CommandHelpTests {
             ])
     }
 
-    @Test("Each has examples of its use and explains its exit status")
+    @Test("Each command has examples of its use and explains its exit status")
     func help() throws {
         for words in try calls() {
             let outcome = try NodeProcess.run(words + ["--help"])

@@ -12,7 +12,7 @@ struct DrainControlTests {
         #expect(orders.drain(thenStop: false) == nil)
     }
 
-    @Test("It stops once, after the handoff, in any order of the commands", arguments: 0..<3)
+    @Test("A node stops once, after its handoff, in any order of the commands", arguments: 0..<3)
     func stops(moment: Int) {
         var orders = DrainControl()
         #expect(orders.drain(thenStop: moment == 0) == .handOff(1))
@@ -22,7 +22,7 @@ struct DrainControlTests {
         #expect(orders.drain(thenStop: true) == nil && orders.isCurrent(1))
     }
 
-    @Test("A handoff that is possible only later happens then, before it stops")
+    @Test("A handoff that is possible only later happens then, before the node stops")
     func later() {
         var orders = DrainControl()
         #expect(orders.restartHandoff() == nil)
@@ -33,7 +33,7 @@ struct DrainControlTests {
         #expect(orders.handoffCompleted(1) == .stop(1))
     }
 
-    @Test("After an undo it does not stop, and the handoff in progress no longer counts")
+    @Test("After an undo a node does not stop, and the handoff in progress no longer counts")
     func undone() {
         var orders = DrainControl()
         #expect(orders.undrain() == false)

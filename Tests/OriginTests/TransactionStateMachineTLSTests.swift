@@ -118,7 +118,7 @@ struct TransactionStateMachineTLSTests {
         #expect(machine.streamRefused(now: at(2)) == .fail(failure))
     }
 
-    @Test("It is not retried once part of the body was sent")
+    @Test("A refused stream is not retried once part of the body was sent")
     func refusedAfterBody() {
         var machine = machine(hasBody: true, isSafeToRetry: false)
         _ = machine.connectionReused(isShared: true, now: at(0))

@@ -16,7 +16,7 @@ struct MetricTableTests {
         }
     }
 
-    @Test("So does every metric of sites, outcomes and members")
+    @Test("Every metric of sites, outcomes and members belongs to exactly one family")
     func everyMetricOfPartsHasOneFamily() {
         let sources = MetricFamily.table.map(\.source)
         let ofSites = sources.flatMap { source -> [SiteMetric] in

@@ -22,7 +22,7 @@ struct MetricsPageTests {
         return text
     }
 
-    @Test("It lists every family as in the table")
+    @Test("The page lists every family as in the table")
     func page() throws {
         let file = Deployed.repository.appending(
             path: "Sources/Telemetry/Telemetry.docc/Metrics.md")

@@ -73,12 +73,12 @@ struct TopScreenTests {
         #expect(text == wanted, "\n\(text)", sourceLocation: location)
     }
 
-    @Test("It fits a terminal of 80 columns and 24 lines")
+    @Test("The screen fits a terminal of 80 columns and 24 lines")
     func small() throws {
         try expect(cluster(), 80, 24, is: "top-80x24")
     }
 
-    @Test("On a terminal of 140 columns and 40 lines it shows more")
+    @Test("On a terminal of 140 columns and 40 lines the screen shows more")
     func large() throws {
         try expect(cluster(), 140, 40, is: "top-140x40")
     }

@@ -4,7 +4,7 @@ import Testing
 
 @Suite("A leaving node waits for its removal from the voter set")
 struct LeavingTests {
-    @Test("It waits while it reaches a majority that can agree")
+    @Test("A leaving node waits while it reaches a majority that can agree")
     func patience() {
         var stage = FenceStage(counted: [1, 2, 3], reaching: [2, 3])
         stage.happens(.leaveRequested)
@@ -15,7 +15,7 @@ struct LeavingTests {
         #expect(stage.coordinator.isLeaveComplete && !stage.coordinator.hasLeft)
     }
 
-    @Test("Of two, it waits while it reaches the other")
+    @Test("Of two voters, a leaving one waits while it reaches the other")
     func two() {
         var stage = FenceStage(counted: [1, 2], reaching: [2])
         stage.happens(.leaveRequested)
@@ -25,7 +25,7 @@ struct LeavingTests {
         #expect(stage.coordinator.isLeaveComplete)
     }
 
-    @Test("It is not added again between its removal and its end")
+    @Test("A leaving node is not added again between its removal and its end")
     func forgotten() throws {
         var stays = FenceStage(own: 1, counted: [1, 2])
         var goes = FenceStage(own: 2, counted: [1, 2])

@@ -83,7 +83,7 @@ struct ClusterDiscoveryTests {
             ])
     }
 
-    @Test("It waits for the table of each member it meets, and for those in it")
+    @Test("A node waits for the table of each member it meets, and for those in it")
     func table() {
         var stage = JoinStage(seeds: 1, isCounting: true)
         stage.resolve()

@@ -66,7 +66,7 @@ import Testing
         #expect(problem.detail.contains(part) && problem.detail.hasSuffix("."))
     }
 
-    @Test("A target error does so too, and mentions percent-encoding for an unescaped URL")
+    @Test("A target error says so too, and names percent-encoding for an unescaped URL")
     func targets() {
         let bytes = "/v1/image?url=http://a/?b&c\u{1}\"=d".bytes
         func problem(_ refusal: ImageTargetRefusal) -> ProblemDocument {

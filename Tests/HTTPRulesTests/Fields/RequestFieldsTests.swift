@@ -20,7 +20,7 @@ import Testing
     }
 
     @Test(
-        "Any other TE does not",
+        "Any other TE does not accept trailer fields",
         arguments: [
             [], ["TE:"], ["TE: , ,"], ["TE: gzip"], ["TE: trailer"], ["TE: trailers2"],
             ["TE: xtrailers"], ["TE: trail ers"], ["TE: trailers x"], ["TE: trailers=1"],

@@ -12,7 +12,7 @@ import Testing
     }
 
     @Test(
-        "Any other head is not",
+        "Any other interim head is not forwarded",
         arguments: [
             "", "HTTP/1.1 103 \r\n", "HTTP/1.1 200 OK\r\n\r\n", "HTTP/1.1 100 Continue\r\n\r\n",
             "HTTP/1.1 101 Switching Protocols\r\n\r\n", "HTTP/1.0 103 A\r\n\r\n",

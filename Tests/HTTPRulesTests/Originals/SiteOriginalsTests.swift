@@ -35,7 +35,7 @@ struct SiteOriginalsTests {
         #expect(try urls(site, "//img.test") == [])
     }
 
-    @Test("Each rule may give one, and duplicates are removed")
+    @Test("Each rule may give an original, and duplicates are removed")
     func several() throws {
         let site = try site("weserv", "thumbor", "/?url={url}&w={w} https://")
         #expect(

@@ -129,7 +129,7 @@ struct URLDice {
     }
 
     @Test(
-        "Other text has no parts",
+        "Text that is no key has no parts",
         arguments: [
             "", "http://", "http://a", "http:///", "ftp://a/", "http://[::1/", "http://a:x/",
         ])

@@ -4,7 +4,7 @@ import Testing
 
 @Suite("The guide's list of unkeyed fields")
 struct UnkeyedPageTests {
-    @Test("It has exactly the fields that are not forwarded")
+    @Test("The page lists exactly the fields that are not forwarded")
     func list() throws {
         let root = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../..")
         let page = try String(

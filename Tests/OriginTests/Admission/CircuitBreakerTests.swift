@@ -23,7 +23,7 @@ struct CircuitBreakerTests {
         paths.contains { circuit.recordFailure(.response(path: $0), limits: usual, now: instant) }
     }
 
-    @Test("It opens at the limit of consecutive failed connections")
+    @Test("The circuit opens at the limit of consecutive failed connections")
     func opens() {
         var circuit = CircuitBreaker()
         let first = circuit.recordFailure(.connection, limits: limits, now: at(0))
@@ -38,7 +38,7 @@ struct CircuitBreakerTests {
         #expect(circuit.admit(limits: limits, now: at(1)) == .refused(retryAfter: .seconds(4)))
     }
 
-    @Test("Failing responses for fewer than five URLs never open it")
+    @Test("Failing responses for fewer than five URLs never open the circuit")
     func fewURLs() {
         var circuit = CircuitBreaker()
         let isOpenedByOne = fail(Array(repeating: 1, count: 10_000), at: at(0), &circuit)
@@ -49,7 +49,7 @@ struct CircuitBreakerTests {
         #expect(isOpenedByAnother)
     }
 
-    @Test("Failing responses open it if they are half of all within ten seconds")
+    @Test("Failing responses open the circuit if they are half of all within ten seconds")
     func ratio() {
         var circuit = CircuitBreaker()
         let isOpenedEarly = fail(Array(0..<19), at: at(0), &circuit)
@@ -77,7 +77,7 @@ struct CircuitBreakerTests {
         #expect(circuit.admit(limits: limits, now: at(5)) == .allowed)
     }
 
-    @Test("One URL that fails in all trials does not keep it open; three do")
+    @Test("One URL that fails in all trials does not keep the circuit open; three do")
     func trialsOfOneURL() {
         var circuit = opened()
         #expect(circuit.admit(limits: limits, now: at(5)) == .trial)
@@ -125,7 +125,7 @@ struct CircuitBreakerTests {
         #expect(circuit.admit(limits: limits, now: at(5)) != .trial)
     }
 
-    @Test("Without a limit on failures it never opens")
+    @Test("Without a limit on failures the circuit never opens")
     func off() {
         var circuit = CircuitBreaker()
         let never = CircuitLimits(failures: nil, openInterval: .seconds(5))

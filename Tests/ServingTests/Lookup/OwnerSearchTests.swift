@@ -236,7 +236,7 @@ struct OwnerSearchLawTests {
         .found, .fetching, .notFound, .declined, .lagging, .originFailed, .originErrorResponse,
     ]
 
-    @Test("It ends once, queries each node once at a time and never itself, and leaves none open")
+    @Test("A search ends once, queries each node once at a time, and leaves no query open")
     func laws() {
         for seed in 0..<2_000 as Range<UInt64> {
             var dice = SplitMix64(seed: seed)

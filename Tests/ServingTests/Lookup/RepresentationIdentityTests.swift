@@ -22,14 +22,14 @@ struct RepresentationIdentityTests {
         #expect(!answer("\"a\"").matches(answer()))
     }
 
-    @Test("A weak entity tag does not, not even with a strong date")
+    @Test("A weak entity tag identifies no representation, not even with a strong date")
     func weakTags() {
         let weak = answer("W/\"a\"", modified: 7)
         #expect(!weak.canBeResumed && !weak.matches(weak))
         #expect(!weak.matches(answer(modified: 7)))
     }
 
-    @Test("Without an entity tag, a strong date and both lengths identify it")
+    @Test("Without an entity tag, a strong date and both lengths identify a representation")
     func dates() {
         #expect(answer(modified: 7).matches(answer(modified: 7)))
         #expect(!answer(modified: 7).matches(answer(modified: 8)))

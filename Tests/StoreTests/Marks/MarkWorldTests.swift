@@ -155,7 +155,7 @@ struct MarkWorldTests {
         #expect(world.folds + world.drops > 2, "\(world.folds), \(world.drops)")
     }
 
-    @Test("The same holds for a node without a disk", arguments: Trials.seeds(1...4, long: 200))
+    @Test("Without a disk the same entries are covered", arguments: Trials.seeds(1...4, long: 200))
     func memory(seed: UInt64) throws {
         var dice = SplitMix64(seed: 300 + seed)
         let marksMax = 64

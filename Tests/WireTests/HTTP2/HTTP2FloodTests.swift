@@ -10,7 +10,7 @@ import Wire
         #expect(spent == Array(repeating: true, count: 10) + [false])
     }
 
-    @Test("Time refills it, up to the capacity")
+    @Test("Time refills a budget, up to its capacity")
     func refilled() {
         var flood = FloodGuard(unitsMax: 10, unitsPerSecond: 5)
         _ = flood.spend(10, now: .zero)
@@ -36,7 +36,7 @@ import Wire
         #expect((150...250).contains(frames(perSecond: 100)))
     }
 
-    @Test("Productive work refills it")
+    @Test("Productive work refills a budget")
     func earned() {
         var flood = FloodGuard(unitsMax: 10, unitsPerSecond: 0)
         for _ in 0..<1000 {

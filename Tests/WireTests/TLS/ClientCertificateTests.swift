@@ -25,14 +25,18 @@ import Wire
         return end
     }
 
-    @Test("It accepts certificates of the issuer", arguments: [TLS1_2_VERSION, TLS1_3_VERSION])
+    @Test(
+        "The server accepts certificates of the issuer",
+        arguments: [TLS1_2_VERSION, TLS1_3_VERSION])
     func right(version: CInt) throws {
         let end = try serve(
             TestCertificate("admin", issuer: Self.clients), version: version)
         #expect(end.parameters?.certificate?.subject == "CN=admin")
     }
 
-    @Test("It refuses all others with the reason", arguments: [TLS1_2_VERSION, TLS1_3_VERSION])
+    @Test(
+        "The server refuses all others with the reason",
+        arguments: [TLS1_2_VERSION, TLS1_3_VERSION])
     func wrong(version: CInt) throws {
         #expect(try serve(nil, version: version).failure?.cause == .certificateMissing)
         #expect(

@@ -14,7 +14,7 @@ import Wire
             server: TLSSession(peer: try TLSPeerContext(secrets: accepts), dials: false))
     }
 
-    @Test("They use TLS 1.3 with an ephemeral key exchange and no certificates")
+    @Test("Nodes use TLS 1.3 with an ephemeral key exchange and no certificates")
     func agree() throws {
         let pair = try pair(dials: [Self.secret(1)], accepts: [Self.secret(1)]).run()
         for end in [pair.client, pair.server] {
@@ -44,7 +44,7 @@ import Wire
         #expect(sent[0].count == sent[1].count && sent[0] != sent[1])
     }
 
-    @Test("They connect during a rotation of the secret, in any order of the changes")
+    @Test("Nodes connect during a rotation of the secret, in any order of the changes")
     func rotating() throws {
         let (old, new) = (Self.secret(1), Self.secret(2))
         for (dials, accepts) in [
@@ -58,7 +58,7 @@ import Wire
         #expect(pair.client.failure != nil, "only the first secret is used to dial")
     }
 
-    @Test("Without a common secret they do not connect, and both learn why")
+    @Test("Without a common secret nodes do not connect, and both learn why")
     func wrongSecret() throws {
         let pair = try pair(dials: [Self.secret(1)], accepts: [Self.secret(2), Self.secret(3)])
         pair.run()
