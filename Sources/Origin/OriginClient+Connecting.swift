@@ -128,14 +128,14 @@ extension OriginClient {
         channel.closeFuture.assumeIsolated().whenComplete { _ in
             self.connectionClosed(connection)
         }
-        guard let hop = connection.transaction else { return connection.close() }
+        guard let transaction = connection.transaction else { return connection.close() }
         do {
             // TLS connections are activated after the handshake, which the transaction requests
             // once the address has been checked.
             if !connection.origin.isSecure {
                 try connection.activate(.http1(OriginHTTP1Handler(connection, settings: settings)))
             }
-            hop.attemptSucceeded(connection, remote: remote)
+            transaction.attemptSucceeded(connection, remote: remote)
         } catch {
             attemptFailed(connection, Self.reason(error))
         }
@@ -170,9 +170,9 @@ extension OriginClient {
         let origin = connection.origin
         switch result {
         case .failure(let failure):
-            let hop = connection.transaction
+            let transaction = connection.transaction
             connection.close()
-            hop?.attemptTLSCompleted(connection, .failure(failure))
+            transaction?.attemptTLSCompleted(connection, .failure(failure))
         case .success(let parameters):
             coordinator.tlsSucceeded(origin)
             let isShared = parameters.applicationProtocol == .http2

@@ -13,10 +13,12 @@ extension OriginClient {
         case refuse
     }
 
-    func sharingDecision(for hop: OriginTransaction) -> SharingDecision {
-        let origin = hop.request.origin
-        guard hop.request.upgrade.isEmpty, maySupportSharing(origin) else { return .openOwn }
-        switch sharedConnections.connectionDecision(by: hop.number, to: origin) {
+    func sharingDecision(for transaction: OriginTransaction) -> SharingDecision {
+        let origin = transaction.request.origin
+        guard transaction.request.upgrade.isEmpty, maySupportSharing(origin) else {
+            return .openOwn
+        }
+        switch sharedConnections.connectionDecision(by: transaction.number, to: origin) {
         case .join(let id):
             if let connection = connections[id], isShareable(connection) {
                 return .join(connection)
@@ -41,22 +43,22 @@ extension OriginClient {
     }
 
     /// Records that a transaction opens a connection, or waits for a slot to do so.
-    func openingStarted(_ hop: OriginTransaction, hasPlace: Bool) {
-        let origin = hop.request.origin
-        guard hop.request.upgrade.isEmpty else { return }
+    func openingStarted(_ transaction: OriginTransaction, hasSlot: Bool) {
+        let origin = transaction.request.origin
+        guard transaction.request.upgrade.isEmpty else { return }
         if maySupportSharing(origin) {
-            sharedConnections.openingStarted(hop.number, to: origin, hasSlot: hasPlace)
+            sharedConnections.openingStarted(transaction.number, to: origin, hasSlot: hasSlot)
         }
     }
 
     /// Records that a transaction uses another connection than the one it was to open.
-    func openingEnded(_ hop: OriginTransaction) {
-        let origin = hop.request.origin
-        run(sharedConnections.openingEnded(hop.number, to: origin), at: origin)
+    func openingEnded(_ transaction: OriginTransaction) {
+        let origin = transaction.request.origin
+        run(sharedConnections.openingEnded(transaction.number, to: origin), at: origin)
     }
 
     /// Records that the connection a transaction opened is open and in use by it.
-    func connectionOpened(_ connection: OriginConnection, by hop: OriginTransaction) {
+    func connectionOpened(_ connection: OriginConnection, by transaction: OriginTransaction) {
         let origin = connection.origin
         guard connection.isShared else {
             // Transactions that waited for it open connections of their own.
@@ -66,7 +68,7 @@ extension OriginClient {
             }
             return
         }
-        connection.openerID = hop.number
+        connection.openerID = transaction.number
         streamCapacityChanged(connection)
     }
 
@@ -94,11 +96,11 @@ extension OriginClient {
     ///
     /// If it was opening the connection that others wait for, they fail with it when the failure is
     /// the origin's; otherwise the next one opens a connection.
-    func endSharing(_ hop: OriginTransaction, _ failure: OriginFailure?) {
-        let origin = hop.request.origin
-        guard sharedConnections.fetchEnded(hop.number, origin) else { return }
+    func endSharing(_ transaction: OriginTransaction, _ failure: OriginFailure?) {
+        let origin = transaction.request.origin
+        guard sharedConnections.fetchEnded(transaction.number, origin) else { return }
         guard let failure, failure.isConnectionSetupFailure else {
-            return run(sharedConnections.openingEnded(hop.number, to: origin), at: origin)
+            return run(sharedConnections.openingEnded(transaction.number, to: origin), at: origin)
         }
         for number in sharedConnections.removeWaiting(from: origin) {
             loop.assumeIsolated().execute { [self] in transactions[number]?.openingFailed(failure) }
@@ -125,11 +127,11 @@ extension OriginClient {
         _ number: UInt64, to id: OriginConnectionID, at origin: OriginAuthority
     ) {
         let connection = connections[id]
-        if let hop = transactions[number] {
+        if let transaction = transactions[number] {
             if let connection, isShareable(connection) {
-                hop.connectionOffered(to: connection)
+                transaction.connectionOffered(to: connection)
             } else {
-                hop.findConnection()
+                transaction.findConnection()
             }
         }
         if let connection { streamCapacityChanged(connection) }

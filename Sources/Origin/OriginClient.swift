@@ -184,27 +184,27 @@ extension OriginClient {
         _ request: OriginFetchRequest, of fetch: OriginFetch, totalDeadline: Instant
     ) -> OriginTransaction {
         transactionsStarted += 1
-        let hop = OriginTransaction(
+        let transaction = OriginTransaction(
             number: transactionsStarted, request, of: fetch, client: self,
             totalDeadline: totalDeadline)
-        transactions[hop.number] = hop
-        return hop
+        transactions[transaction.number] = transaction
+        return transaction
     }
 
-    func transactionEnded(_ hop: OriginTransaction, _ failure: OriginFailure?) {
-        transactions[hop.number] = nil
-        endSharing(hop, failure)
+    func transactionEnded(_ transaction: OriginTransaction, _ failure: OriginFailure?) {
+        transactions[transaction.number] = nil
+        endSharing(transaction, failure)
     }
 
     /// Resolves the transaction's host, unless a proxy does; all transactions that wait for one
     /// name share the look-up.
-    func resolve(for hop: OriginTransaction) {
-        let origin = hop.request.origin
-        if let literal = origin.literalAddress { return hop.resolved(.success([literal])) }
-        if settings.proxy?.resolvesNames == true { return hop.resolutionDelegatedToProxy() }
-        guard let lookup = addresses(of: origin.host) else { return hop.lookupsExhausted() }
+    func resolve(for transaction: OriginTransaction) {
+        let origin = transaction.request.origin
+        if let literal = origin.literalAddress { return transaction.resolved(.success([literal])) }
+        if settings.proxy?.resolvesNames == true { return transaction.resolutionDelegatedToProxy() }
+        guard let lookup = addresses(of: origin.host) else { return transaction.lookupsExhausted() }
         lookup.assumeIsolated().whenComplete { result in
-            hop.resolved(
+            transaction.resolved(
                 result.mapError { $0 as? ResolveFailure ?? .failed(String(describing: $0)) })
         }
     }
@@ -279,9 +279,9 @@ extension OriginClient {
         }
         switch coordinator.connectionReleased(connection.origin, on: loopNumber) {
         case .close: connection.close()
-        case .assign(let ticket):
-            guard let hop = transactions[ticket.transaction] else { return connection.close() }
-            hop.connectionAssigned(connection)
+        case .assign(let id):
+            guard let transaction = transactions[id.transaction] else { return connection.close() }
+            transaction.connectionAssigned(connection)
         case .keep:
             connection.isIdle = true
             let closing = pool.connectionReleased(connection.id, to: connection.origin, now: now())
@@ -363,8 +363,10 @@ extension OriginClient {
 extension OriginClient {
     /// Notifies a waiting transaction that it has a slot for a connection to `origin`.
     func slotGranted(_ number: UInt64, at origin: OriginAuthority) {
-        guard let hop = transactions[number] else { return coordinator.connectionClosed(origin) }
-        hop.slotGranted()
+        guard let transaction = transactions[number] else {
+            return coordinator.connectionClosed(origin)
+        }
+        transaction.slotGranted()
     }
 
     func circuitOpened(_ number: UInt64, retryAfter: Interval) {

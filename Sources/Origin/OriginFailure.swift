@@ -214,7 +214,7 @@ extension OriginFailure: CustomStringConvertible {
         case .originNotAllowed(let origin):
             "fetching from \(origin) is not allowed by this node's configuration"
         case .addressRefused(let origin, _, let refusal):
-            "\(origin.host) has an address that is not fetched from: \(refusal)"
+            "\(origin.host) has a refused address: \(refusal)"
         case .nameNotFound(let host): "no address is known for \(host)"
         case .resolverFailed(let host, let reason): "looking up \(host) failed: \(reason)"
         case .connectFailed(let origin, let reason): "no connection to \(origin): \(reason)"
@@ -244,12 +244,12 @@ extension OriginFailure: CustomStringConvertible {
         case .bodyTooLarge(let bytesMax):
             "the body of the origin's answer is larger than \(bytesMax) bytes"
         case .tooManyRedirects(let max): "the origin redirects more than \(max) times"
-        case .redirectLoop: "the origin redirects to a URL that was asked for before"
+        case .redirectLoop: "the origin redirects in a loop"
         case .redirectRefused(let refusal):
-            "the origin redirects to what is no URL of an image: \(refusal.message)"
+            "the origin redirects to an invalid URL: \(refusal.message)"
         case .redirected(let origin, let failure): "after a redirect to \(origin): \(failure)"
         case .circuitOpen(let origin, _):
-            "\(origin) fails too often and is left alone for a while"
+            "\(origin) has failed too often; its circuit is open"
         case .overloaded(.queue): "too many fetches wait for a connection to the origin"
         case .overloaded(.descriptors): "this node has no descriptor or port left"
         case .overloaded(.quota): "too many fetches of one kind wait for the origin"
@@ -270,7 +270,7 @@ extension TransactionPhase {
         case .handshaking: "no TLS connection to the origin within \(limit)"
         case .awaitingHead: "no answer from the origin within \(limit)"
         case .readingBody: "the origin sent nothing of the body for \(limit)"
-        case .readingSlowly: "the origin sent less of the body than it must within \(limit)"
+        case .readingSlowly: "the origin sent less of the body than the minimum within \(limit)"
         case .total: "the whole answer did not arrive within \(limit)"
         }
     }

@@ -202,9 +202,9 @@ extension OriginFetch {
         case .fail(let failure):
             finish()?.originFetchFailed(failure)
         case .follow(let url):
-            guard let asked = transaction?.request else { return }
-            guard let request = asked.redirected(to: url) else {
-                finish()?.originFetchFailed(.malformed("no request can be made of its redirect"))
+            guard let original = transaction?.request else { return }
+            guard let request = original.redirected(to: url) else {
+                finish()?.originFetchFailed(.malformed("its redirect has no valid target"))
                 return
             }
             redirectRequest = request

@@ -41,7 +41,7 @@ extension OriginTransaction {
         switch admission {
         case .join:
             isAdmitted = true
-            guard let connection else { preconditionFailure("joined what was not offered") }
+            guard let connection else { preconditionFailure("no connection was offered to join") }
             join(connection)
         case .useIdle:
             isAdmitted = true
@@ -56,7 +56,7 @@ extension OriginTransaction {
         case .wait:
             isAdmitted = true
             isQueued = true
-            client.openingStarted(self, hasPlace: false)
+            client.openingStarted(self, hasSlot: false)
             perform(stateMachine.queued(now: now))
         case .refused(.queueFull):
             perform(stateMachine.refused(.overloaded(.queue)))
@@ -81,7 +81,7 @@ extension OriginTransaction {
 
     private func slotAcquired(_ now: Instant) {
         holdsSlot = true
-        client.openingStarted(self, hasPlace: true)
+        client.openingStarted(self, hasSlot: true)
         perform(stateMachine.connectionSlotGranted(now: now))
     }
 

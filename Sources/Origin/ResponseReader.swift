@@ -112,7 +112,7 @@ package struct ResponseReader: ~Copyable {
             guard
                 var piece = buffer.getSlice(
                     at: start + Int(extent.start), length: Int(extent.count))
-            else { return .refused(.malformed("its body has no such bytes")) }
+            else { return .refused(.malformed("its body ends outside the buffer")) }
             buffer.moveReaderIndex(forwardBy: next)
             if 2 * piece.readableBytes < piece.storageCapacity { piece = piece.copied() }
             return .body(piece)

@@ -3,7 +3,7 @@ import Ground
 import HTTPRules
 import Testing
 
-@Suite("Who may do what on the admin port")
+@Suite("Authorization on the admin port")
 struct AccessTests {
     private static func digest(_ byte: UInt8) -> TokenDigest {
         TokenDigest([UInt8](repeating: byte, count: 32).span)
@@ -22,21 +22,21 @@ struct AccessTests {
             origin: origin.map { Array($0.utf8) }, fetchSite: site.map { Array($0.utf8) })
     }
 
-    @Test("each role may do what those before it may, and no more")
+    @Test("Each role has the permissions of the lower ones, and no more")
     func roles() {
         for (byte, has) in zip([1, 2, 3] as [UInt8], AdminRole.allCases) {
             for wanted in AdminRole.allCases {
-                let verdict = Self.guarded.authorize(
+                let outcome = Self.guarded.authorize(
                     caller(.token(Self.digest(byte))), for: wanted)
                 #expect(
-                    verdict
+                    outcome
                         == (has >= wanted ? .allowed(has) : .denied(.insufficientRole(has, wanted)))
                 )
             }
         }
     }
 
-    @Test("where there are tokens, everybody has to have one, on loopback too")
+    @Test("With tokens configured every caller needs one, on loopback too")
     func tokens() {
         let access = Self.guarded
         #expect(access.authorize(caller(), for: .read) == .denied(.tokenMissing))
@@ -48,7 +48,7 @@ struct AccessTests {
         #expect(access.authorize(caller(), for: nil) == .allowed(.read))
     }
 
-    @Test("without tokens whoever asks by address may, and nobody by a name that leads here")
+    @Test("Without tokens callers must address the node by IP address or localhost")
     func names() {
         let access = AdminAccessPolicy()
         for host in ["127.0.0.1:8081", "[::1]:8081", "localhost", "LOCALHOST:1", "a.localhost:2"] {
@@ -64,7 +64,7 @@ struct AccessTests {
                 == .denied(.tokensNotConfigured))
     }
 
-    @Test("no page of another site has anything done, whatever it proves")
+    @Test("Cross-site requests are denied, whatever their credential")
     func crossSite() {
         let mine = "127.0.0.1:8081"
         for proof in [.none, .certificate, .token(Self.digest(3))] as [AdminCaller.Credential] {
@@ -87,7 +87,7 @@ struct AccessTests {
             access.authorize(caller(origin: "http://\(mine)"), for: .admin) == .allowed(.admin))
     }
 
-    @Test("a file of tokens gives each its role; one alone is for everything")
+    @Test("A token file assigns roles; a token alone has the admin role")
     func file() throws {
         let long = String(repeating: "a", count: 16)
         let text = "# people\nread \(long)1\npurge   \(long)2\r\n\n\(long)3\nadmin \(long)4\n"

@@ -3,7 +3,7 @@ import Ground
 import HTTPRules
 import Testing
 
-@Suite("What callers of the admin port have used up")
+@Suite("Rate limits of the admin port")
 struct AdminRateLimiterTests {
     private static func digest(_ byte: UInt8) -> TokenDigest {
         TokenDigest([UInt8](repeating: byte, count: 32).span)
@@ -13,7 +13,7 @@ struct AdminRateLimiterTests {
         .init(.read, digest(1)), .init(.purge, digest(2)), .init(.admin, digest(3)),
     ])
 
-    /// The gate with who asks it: a token by its first byte, from an address by its last one.
+    /// A limiter and its callers: a token given by its first byte, an address by its last.
     private struct World {
         var gate = AdminRateLimiter()
         var now = Instant(nanoseconds: 1_000_000_000)
@@ -24,8 +24,8 @@ struct AdminRateLimiterTests {
         ) -> AdminRateLimiter.Admission {
             let caller = AdminCaller(address: address, proof: proof, authority: [])
             let operation = AdminOperation.operation(name)
-            let verdict = access.authorize(caller, for: operation.role)
-            return gate.admit(verdict, of: caller, to: operation, at: now)
+            let outcome = access.authorize(caller, for: operation.role)
+            return gate.admit(outcome, of: caller, to: operation, at: now)
         }
 
         mutating func ask(
@@ -36,7 +36,7 @@ struct AdminRateLimiterTests {
         }
     }
 
-    @Test("the eleventh wrong token in a row is refused late, and one is refused at once every 6 s")
+    @Test("The eleventh wrong token in a row is delayed; one every 6 s is refused at once")
     func wrongTokens() {
         var world = World()
         for _ in 0..<10 {
@@ -45,7 +45,7 @@ struct AdminRateLimiterTests {
         let late = AdminRateLimiter.Admission.refused(
             .attemptRateExceeded(retryAfterSeconds: 7), delay: .seconds(6))
         #expect(world.ask(with: 9) == late)
-        // However often it is tried, the delay does not grow.
+        // The delay does not grow with the number of attempts.
         for _ in 0..<1_000 { #expect(world.ask(.malformed) == late) }
         world.now = world.now + .seconds(6)
         #expect(world.ask(.malformed) == .refused(.tokenMalformed, delay: .zero))
@@ -53,7 +53,7 @@ struct AdminRateLimiterTests {
         #expect(world.ask(with: 9, from: .v4(2)) == .refused(.tokenUnknown, delay: .zero))
     }
 
-    @Test("a right token is looked at, whoever has guessed from its address")
+    @Test("A valid token is accepted, however many wrong ones came from its address")
     func rightTokens() {
         var world = World()
         for _ in 0..<1_000 { _ = world.ask(with: 9) }
@@ -65,7 +65,8 @@ struct AdminRateLimiterTests {
         #expect(world.ask(.none) == .refused(.tokenMissing, delay: .zero))
     }
 
-    @Test("a token that may not do everything is given so much in a time, and no other pays for it")
+    @Test(
+        "A token below the admin role has a rate limit on costly reports, without effect on others")
     func reports() {
         var world = World()
         var given = 0
@@ -74,7 +75,7 @@ struct AdminRateLimiterTests {
         #expect(
             world.ask(with: 1, .getEntryBody)
                 == .refused(.reportRateExceeded(retryAfterSeconds: 1), delay: .zero))
-        // Small ones wait less, and what everybody may see not at all.
+        // Cheap ones recover sooner, and public ones are not limited.
         world.now = world.now + .milliseconds(10)
         #expect(world.ask(with: 1, .getStatus) == .admitted(.read))
         #expect(world.ask(with: 1, .getHealth) == .admitted(.read))
@@ -87,9 +88,9 @@ struct AdminRateLimiterTests {
     }
 }
 
-@Suite("How much is taken in a time")
+@Suite("Token buckets")
 struct RateLimiterTests {
-    @Test("a bucket is never fuller than full, and gives a wait without taking")
+    @Test("A bucket never exceeds its capacity, and a wait takes nothing")
     func bucket() {
         var limiter = RateLimiter(.init(burst: 3, refill: .seconds(2)))
         var now = Instant(nanoseconds: 0)
@@ -102,7 +103,7 @@ struct RateLimiterTests {
         #expect(limiter.take(from: 1, at: now) == nil)
     }
 
-    @Test("a crowd takes no more room; who has taken most is kept longest")
+    @Test("The table is bounded and keeps the heaviest users longest")
     func crowd() {
         var limiter = RateLimiter(.init(burst: 10, refill: .seconds(6)))
         let now = Instant(nanoseconds: 0)

@@ -6,7 +6,7 @@ import Testing
 struct DocumentTests {
     private static let id = String(repeating: "0a", count: 16)
 
-    @Test("health is ok, and only a ready node asks for requests")
+    @Test("Health is ok, and only a ready node accepts requests")
     func health() {
         #expect(HealthDocument.alive.text == "{\"status\":\"ok\"}\n")
         #expect(ShapeCheck.faults(HealthDocument.alive, .getHealth) == [])
@@ -23,7 +23,7 @@ struct DocumentTests {
         #expect(ShapeCheck.faults(fenced, .getReadiness) == [])
     }
 
-    @Test("origins are listed with their circuits")
+    @Test("Origins are listed with their circuits")
     func origins() {
         let row = OriginDocument(
             origin: "a.example:80", connections: 3, idle: 1, waiting: 2, circuit: "open",
@@ -41,7 +41,7 @@ struct DocumentTests {
         #expect(ShapeCheck.faults(OriginDocument.json([]), .listOrigins) == [])
     }
 
-    @Test("members are listed with what they own, and with what they have not confirmed")
+    @Test("Members are listed with their ownership and unconfirmed purges")
     func members() {
         let row = MemberDocument(
             node: Self.id, process: Self.id, address: "10.0.0.1:8082", state: "alive",
@@ -64,7 +64,7 @@ struct DocumentTests {
         #expect(MemberDocument.json([]).text == "{\"members\":[]}\n")
     }
 
-    @Test("a node's status says what there is, and null for what there is not")
+    @Test("A node's status has null for absent values")
     func status() {
         let snapshot = MetricsSnapshot(loops: [], node: NodeCounters())
         for isWhole in [true, false] {
@@ -80,7 +80,7 @@ struct DocumentTests {
         }
     }
 
-    @Test("statistics are told apart by where answers came from")
+    @Test("Statistics are split by the source of the response")
     func statistics() {
         let loop = OutcomeHistograms()
         loop.add(.hit, nanoseconds: 60_000, bodyBytes: 10)
@@ -101,7 +101,7 @@ struct DocumentTests {
         #expect(memory[1] == 1 && origin.last == 1 && origin.count == bounds.count + 1)
     }
 
-    @Test("an entry is shown with what would be done with it")
+    @Test("An entry is shown with its reuse forecast")
     func entries() {
         var variant = EntryDocument.Variant(key: "http://a.example/b", name: "f00d")
         variant.isInMemory = true
@@ -117,7 +117,7 @@ struct DocumentTests {
         #expect(ShapeCheck.faults(hot.json, .listHotEntries) == [])
     }
 
-    @Test("settings are listed with where they come from; the ring with who owns where")
+    @Test("Settings are listed with their sources, the ring with its owners")
     func others() {
         let loops = Setting(
             "loops", SettingKind(noun: "a number", placeholder: "number", allowed: "0…64"),
@@ -136,7 +136,7 @@ struct DocumentTests {
         #expect(ShapeCheck.faults(OperationStatusDocument.json("draining"), .drain, 202) == [])
     }
 
-    @Test("a support snapshot is all documents of one moment, and what the kernel says")
+    @Test("A support snapshot has all documents of one moment, and the kernel's figures")
     func support() {
         var process = SupportDocument.Process()
         process.parse(status: "Name:\tnuthatch\nVmRSS:\t   12 kB\nThreads:\t7\nVmHWM:\t-\n")
@@ -164,7 +164,7 @@ struct DocumentTests {
         #expect(document["process"]?["open_descriptors"] == .null)
     }
 
-    @Test("a value of JSON is written as RFC 8259 has it")
+    @Test("JSON values are written as in RFC 8259")
     func json() {
         let value: JSON = [
             "a": nil, "b": [true, 7, .decimal(0.5), .decimal(.nan)], "c": "\"\\\n\u{1F}ü",

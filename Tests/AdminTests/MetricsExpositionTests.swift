@@ -2,9 +2,9 @@ import Admin
 import Telemetry
 import Testing
 
-@Suite("Metrics as scrapers read them")
+@Suite("The exposition of metrics")
 struct MetricsExpositionTests {
-    /// Of a node with two loops, two sites and one other member.
+    /// A snapshot of a node with two loops, two sites and one other member.
     private let snapshot: MetricsSnapshot
 
     init() {
@@ -49,7 +49,7 @@ struct MetricsExpositionTests {
         return Array(rest.prefix { !$0.hasPrefix("# HELP ") && $0 != "# EOF" && !$0.isEmpty })
     }
 
-    @Test("a family is its help, its type and one line for each value")
+    @Test("A family has its help, its type and a line for each value")
     func familyIsHelpTypeAndSeries() {
         #expect(
             family("nuthatch_requests_total") == [
@@ -66,7 +66,7 @@ struct MetricsExpositionTests {
             ])
     }
 
-    @Test("one value has no label, and parts of a unit are its fractions")
+    @Test("A single value has no label, and parts of a unit are fractions")
     func singleValues() {
         #expect(
             family("nuthatch_connections_open") == [
@@ -76,14 +76,14 @@ struct MetricsExpositionTests {
         #expect(family("nuthatch_memory_stalled_ratio").last?.hasSuffix(" 0.07") == true)
     }
 
-    @Test("sums are of what other families have")
+    @Test("Totals are sums of other families")
     func sums() {
         #expect(
             family("nuthatch_errors_total").contains("nuthatch_errors_total{side=\"client\"} 8"))
         #expect(family("nuthatch_errors_total").contains("nuthatch_errors_total{side=\"disk\"} 0"))
     }
 
-    @Test("a histogram's buckets add up, in seconds")
+    @Test("A histogram's buckets are cumulative, in seconds")
     func histogram() {
         let name = "nuthatch_request_duration_seconds"
         let lines = family(name)
@@ -105,7 +105,7 @@ struct MetricsExpositionTests {
         #expect(family(name, .openMetrics).contains(bucket))
     }
 
-    @Test("sites and members have series of their own, named by hosts and ids")
+    @Test("Sites and members have series of their own, labelled by hosts and ids")
     func parts() {
         let requests = family("nuthatch_site_requests_total")
         #expect(requests.count == 1 + 2 * CacheOutcome.allCases.count)
@@ -122,7 +122,7 @@ struct MetricsExpositionTests {
                 == "nuthatch_member_lag_records{member=\"00ff\"} 3")
     }
 
-    @Test("without sites and members nothing is said of them, of all else everything")
+    @Test("Without sites and members their series are absent, and all others are present")
     func absentParts() {
         let bare = MetricsSnapshot(loops: [], node: NodeCounters())
         let text = String(decoding: MetricsExposition.render(bare, as: .text), as: UTF8.self)
@@ -136,7 +136,7 @@ struct MetricsExpositionTests {
         }
     }
 
-    @Test("every line is a comment or a name and a number", arguments: MetricsFormat.allCases)
+    @Test("Every line is a comment or a name and a number", arguments: MetricsFormat.allCases)
     func everyLineHasTheFormat(format: MetricsFormat) throws {
         let lines = lines(format)
         #expect(lines.last?.isEmpty == true)
@@ -155,7 +155,7 @@ struct MetricsExpositionTests {
         }
     }
 
-    @Test("OpenMetrics names counters without their suffix, says units, and ends with a mark")
+    @Test("OpenMetrics names counters without their suffix, gives units, and ends with EOF")
     func openMetrics() {
         let lines = lines(.openMetrics)
         #expect(Array(lines.suffix(2)) == ["# EOF", ""])
@@ -165,7 +165,7 @@ struct MetricsExpositionTests {
                 "# TYPE nuthatch_sent_bytes counter", "# UNIT nuthatch_sent_bytes bytes",
                 "nuthatch_sent_bytes_total 0",
             ])
-        // A unit may only be said where the name ends with it.
+        // A unit is allowed only if the name ends with it.
         #expect(family("nuthatch_fenced", .openMetrics)[1] == "nuthatch_fenced 0")
         #expect(!self.lines(.text).contains { $0.hasPrefix("# UNIT") || $0 == "# EOF" })
         let values = lines.filter { !$0.hasPrefix("#") }

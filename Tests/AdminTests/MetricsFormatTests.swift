@@ -1,13 +1,13 @@
 import Admin
 import Testing
 
-@Suite("The format of metrics that a scraper gets")
+@Suite("Content negotiation for metrics")
 struct MetricsFormatTests {
     private func format(_ accept: String...) -> MetricsFormat {
         MetricsFormat(accepting: accept.map { Array($0.utf8) })
     }
 
-    @Test("who does not ask gets text, and so does who takes neither or makes no sense")
+    @Test("Text is the default, and the answer to unsupported or invalid requests")
     func text() {
         #expect(format() == .text)
         for accept in [
@@ -22,7 +22,7 @@ struct MetricsFormatTests {
         }
     }
 
-    @Test("who asks for OpenMetrics gets it, in whatever way that is said")
+    @Test("OpenMetrics is sent on request, in any spelling")
     func openMetrics() {
         for accept in [
             "application/openmetrics-text", "Application/OpenMetrics-Text; Version=1.0.0",
@@ -35,7 +35,7 @@ struct MetricsFormatTests {
         #expect(format("text/html", "application/openmetrics-text") == .openMetrics)
     }
 
-    @Test("of two the one that is liked better, then the one that is named more closely")
+    @Test("The higher weight wins, then the more specific range")
     func weights() {
         let name = "application/openmetrics-text"
         #expect(format("\(name);q=0.5, text/plain;q=0.4") == .openMetrics)
@@ -49,7 +49,7 @@ struct MetricsFormatTests {
         #expect(format("text/plain;q=0, */*;q=0.1") == .openMetrics)
     }
 
-    @Test("what Prometheus sends, old and new")
+    @Test("The Accept fields of Prometheus, old and new")
     func prometheus() {
         let old =
             "application/openmetrics-text;version=1.0.0,"
@@ -65,7 +65,7 @@ struct MetricsFormatTests {
         #expect(format("application/openmetrics-text;version=0.0.1,text/plain;q=0.5") == .text)
     }
 
-    @Test("a help text's backslashes and line feeds are escaped, in OpenMetrics quotes too")
+    @Test("Backslashes and line feeds in help are escaped, in OpenMetrics quotes too")
     func helpIsEscaped() {
         #expect(MetricsFormat.text.escaped("a\\b\nc\"d") == "a\\\\b\\nc\"d")
         #expect(MetricsFormat.openMetrics.escaped("a\\b\nc\"d") == "a\\\\b\\nc\\\"d")

@@ -1,7 +1,7 @@
 import Admin
 import Testing
 
-@Suite("The admin port's description of itself")
+@Suite("The OpenAPI description")
 struct OpenAPITests {
     private let document = OpenAPI.document(version: "1.2.3")
 
@@ -9,7 +9,7 @@ struct OpenAPITests {
         if case .object(let members) = value { members } else { [] }
     }
 
-    @Test("it has every operation once, under its id, and nothing else")
+    @Test("The description has every operation once, under its id, and no others")
     func operations() {
         var ids: [String] = []
         for path in members(document["paths"]) {
@@ -27,7 +27,7 @@ struct OpenAPITests {
         #expect(ids.sorted() == AdminOperation.ID.allCases.map(\.rawValue).sorted())
     }
 
-    @Test("every parameter of a path is described, and needed", arguments: AdminOperation.all)
+    @Test("Every path parameter is described and required", arguments: AdminOperation.all)
     func parameters(_ operation: AdminOperation) {
         let named = operation.path.matches(of: /\{([a-z]+)\}/).map { String($0.output.1) }
         let described = operation.parameters.filter(\.isInPath)
@@ -37,7 +37,7 @@ struct OpenAPITests {
     }
 
     @Test(
-        "every status is said once, and who needs a token may hear so",
+        "Every status is described once; an operation with a role describes 401",
         arguments: AdminOperation.all)
     func answers(_ operation: AdminOperation) {
         let statuses = operation.responses.map(\.status)
@@ -49,7 +49,7 @@ struct OpenAPITests {
         }
     }
 
-    @Test("nothing is changed by who may only read")
+    @Test("No operation for the read role changes anything")
     func roles() {
         for operation in AdminOperation.all where operation.method != "GET" {
             #expect((operation.role ?? .read) > .read, "\(operation.id)")

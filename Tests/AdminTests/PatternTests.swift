@@ -3,9 +3,9 @@ import FoundationEssentials
 import HTTPRules
 import Testing
 
-@Suite("What the description says of texts")
+@Suite("Patterns in the OpenAPI description")
 struct PatternTests {
-    /// Of each kind some that are, some that are not, and some that are hard to tell.
+    /// Valid, invalid and borderline texts of each kind.
     private static let texts = [
         "a", "", " ", "a b", " a", "a ", "a\tb", "\ta", "a\u{1}b", "a\u{7F}", "\u{80}", "ä", "ä ",
         "a?b", "a#b", "host/path", "//host/path", "https://host/path", "HtTp://host/a b", "http:/x",
@@ -27,7 +27,8 @@ struct PatternTests {
         return ShapeCheck.faults(body, shape, at: "body").isEmpty
     }
 
-    @Test("ids and tags of purges are described as they are read", arguments: texts)
+    @Test(
+        "The patterns for ids and tags of purges match exactly what is accepted", arguments: texts)
     func exact(_ text: String) throws {
         let tag: JSON = ["targets": [["tag": .text(text)]]]
         #expect(try isDescribed(tag) == isRead(tag))
@@ -35,7 +36,7 @@ struct PatternTests {
         #expect(try isDescribed(id) == isRead(id))
     }
 
-    @Test("every URL and prefix that is read is described", arguments: texts)
+    @Test("The patterns for URLs and prefixes match everything that is accepted", arguments: texts)
     func wider(_ text: String) throws {
         for name in ["url", "prefix"] {
             let body: JSON = ["targets": [.object([JSON.Member(name, .text(text))])]]
@@ -45,14 +46,14 @@ struct PatternTests {
         #expect(try !isDescribed(["targets": [["prefix": "host/path?a"]]]))
     }
 
-    @Test("names of receipts are described as they are read", arguments: texts)
+    @Test("The pattern for receipts matches exactly what is accepted", arguments: texts)
     func names(_ text: String) throws {
         let parameter = try #require(AdminOperation.operation(.getReceipt).parameters.first)
         let faults = ShapeCheck.faults(.text(text), parameter.schema, at: "receipt")
         #expect(faults.isEmpty == (ReceiptID(text) != nil))
     }
 
-    @Test("who owns what is not held is a part of the problem")
+    @Test("The problem for an entry that is not held includes its owners")
     func owners() {
         let problem: JSON = [
             "type": "urn:nuthatch:problem:entry-unknown", "title": "Nothing is held here",

@@ -3,13 +3,13 @@ import Foundation
 import HTTPRules
 import Testing
 
-@Suite("A problem document as who has asked reads it")
+@Suite("Problem documents as the client reads them")
 struct ReceivedProblemTests {
     private func read(_ text: String) throws -> ReceivedProblem {
         try JSONDecoder().decode(ReceivedProblem.self, from: Data(text.utf8))
     }
 
-    @Test("what a node writes is read as it was meant")
+    @Test("A node's problem is read as it was written")
     func node() throws {
         var bytes: [UInt8] = []
         ProblemDocument(status: 503, name: "overloaded", title: "Too much", detail: "Wait.\n")
@@ -18,14 +18,14 @@ struct ReceivedProblemTests {
         #expect(report.name == "overloaded" && report.message == "Too much: Wait.\\n")
     }
 
-    @Test("others' problems have no name of a node's, and may say less")
+    @Test("A foreign problem has no name, and may have fewer members")
     func others() throws {
         let report = try read(#"{"type": "about:blank", "title": "No"}"#)
         #expect(report.name == nil && report.message == "No")
         #expect(throws: (any Error).self) { try read(#"{"type": "urn:nuthatch:problem:a"}"#) }
     }
 
-    @Test("of what is no problem document the beginning is shown, on one line")
+    @Test("Of a body that is no problem document the beginning is shown on one line")
     func text() {
         let report = ReceivedProblem(ofText: Array("a\n\(String(repeating: "b", count: 100))".utf8))
         #expect(report.name == nil && report.message.hasPrefix("a\\nbb"))

@@ -13,7 +13,7 @@ struct RouteTests {
     }
 
     @Test(
-        "each operation is reached by its method and path, with or without a query",
+        "Each operation is found by its method and path, with or without a query",
         arguments: AdminOperation.ID.allCases)
     func every(_ name: AdminOperation.ID) {
         let operation = AdminOperation.operation(name)
@@ -28,7 +28,7 @@ struct RouteTests {
     }
 
     @Test(
-        "other methods are told which there are, and methods are case-sensitive",
+        "Another method gives the allowed ones; methods are case-sensitive",
         arguments: ["OPTIONS", "PURGE", "get", "TRACE", ""])
     func methods(_ method: String) {
         #expect(route(method, "/healthz") == "only GET, HEAD")
@@ -39,7 +39,7 @@ struct RouteTests {
     }
 
     @Test(
-        "what is no path of an operation is not found, whatever the method",
+        "A path of no operation is not found, whatever the method",
         arguments: [
             "", "/health", "/healthz/", "/HEALTHZ", "//healthz", "*", "?/healthz",
             "/admin/v1/../v1/status", "/admin/v1/%73tatus", "/admin/v1/members//forget",
@@ -49,7 +49,7 @@ struct RouteTests {
         for method in ["GET", "POST"] { #expect(route(method, target) == "not found") }
     }
 
-    @Test("of a query only known parameters are taken, once, and with a value that is allowed")
+    @Test("A query may have known parameters only, once each and with an allowed value")
     func queries() throws {
         func read(_ query: String) throws(AdminQuery.QueryError) -> AdminQuery {
             try AdminQuery(query[...], AdminOperation.operation(.listPurges).parameters)

@@ -1,8 +1,8 @@
 import Admin
 
-/// Holds values against the shapes that the OpenAPI document gives them.
+/// Compares values with their schemas in the OpenAPI document.
 enum ShapeCheck {
-    /// What is wrong with the answer of an operation; empty if nothing is.
+    /// The deviations of an operation's response from its schema.
     static func faults(
         _ value: JSON, _ name: AdminOperation.ID, _ status: UInt16 = 200
     ) -> [String] {
@@ -92,6 +92,6 @@ extension JSON {
 }
 
 extension JSON {
-    /// What is sent.
+    /// The text as it is sent.
     var text: String { String(decoding: formattedBytes, as: UTF8.self) }
 }

@@ -1,7 +1,7 @@
 import COpenSSL
 package import Wire
 
-/// A certificate made for a test, with its key.
+/// A certificate for a test, with its key.
 @safe
 package final class TestCertificate: @unchecked Sendable {
     package enum Key: Hashable, CaseIterable {
@@ -9,7 +9,7 @@ package final class TestCertificate: @unchecked Sendable {
         case rsa
     }
 
-    /// Seconds from now.
+    /// A validity period in seconds from now.
     package struct Validity: Sendable {
         package var begins = -3600
         package var ends = 24 * 3600
@@ -27,9 +27,9 @@ package final class TestCertificate: @unchecked Sendable {
     package let key: OpaquePointer
     private let issuer: TestCertificate?
 
-    /// A new one, self-signed without `issuer`.
+    /// Creates a certificate, which is self-signed without `issuer`.
     ///
-    /// `names` are as OpenSSL's configuration writes a subjectAltName, like `DNS:a.example`.
+    /// `names` have the syntax of subjectAltName in OpenSSL's configuration, like `DNS:a.example`.
     package init(
         _ subject: String, names: String? = nil, key kind: Key = .ecdsa,
         validity: Validity = Validity(), isIssuer: Bool = false, issuer: TestCertificate? = nil
@@ -60,10 +60,10 @@ package final class TestCertificate: @unchecked Sendable {
         unsafe EVP_PKEY_free(key)
     }
 
-    /// One authority for tests that need no other.
+    /// A shared authority for tests that need no other.
     package static let authority = TestCertificate("Test authority", isIssuer: true)
 
-    /// For `a.example`.
+    /// A certificate for `a.example`.
     package static let exampleLeaf = TestCertificate("a", names: "DNS:a.example", issuer: authority)
 
     private func add(_ kind: CInt, _ value: String, _ issued: OpaquePointer) {
@@ -103,13 +103,13 @@ extension TestCertificate {
         }
     }
 
-    /// The certificate and those of its issuers but for the root.
+    /// The certificate and its issuers except the root.
     package var chainPEM: [UInt8] {
         guard let issuer, issuer.issuer != nil else { return pem }
         return pem + issuer.chainPEM
     }
 
-    /// `sha256/` and the SHA-256 of its key (RFC 7469 §2.4).
+    /// The pin: `sha256/` and the SHA-256 of the key (RFC 7469 §2.4).
     package var pin: String {
         var start: UnsafeMutablePointer<UInt8>?
         let count = unsafe i2d_X509_PUBKEY(X509_get_X509_PUBKEY(certificate), &start)

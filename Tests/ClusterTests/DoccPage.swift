@@ -2,9 +2,9 @@ import Foundation
 import Ground
 import Testing
 
-/// Pages on what others may rely on, which are held against the code.
+/// Pages of the guide whose promises are compared with the code.
 enum DoccPage {
-    /// What stands on a page, or behind one of its headings.
+    /// The text of a page, or of the section under a heading.
     static func text(_ page: String, behind heading: String? = nil) throws -> String {
         let tests = URL(filePath: #filePath).deletingLastPathComponent()
         let folder = tests.appending(path: "../../Sources/Cluster/Cluster.docc")
@@ -13,12 +13,12 @@ enum DoccPage {
         return try #require(text.components(separatedBy: "\n## \(heading)\n").last)
     }
 
-    /// The bytes of the code blocks in a part of a page.
+    /// The bytes in the code blocks of a section.
     static func code(_ part: String) -> [UInt8] {
         bytes(part.split(separator: "\n").filter { $0.hasPrefix("    ") }.joined())
     }
 
-    /// The bytes whose hexadecimal digits these are.
+    /// The bytes written as these hexadecimal digits.
     static func bytes(_ hexadecimal: String) -> [UInt8] {
         let digits = hexadecimal.utf8.compactMap(ASCII.hexValue)
         return stride(from: 0, to: digits.count - 1, by: 2).map {

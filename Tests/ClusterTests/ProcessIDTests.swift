@@ -2,9 +2,9 @@ import Cluster
 import Ground
 import Testing
 
-@Suite("The id of one run of a node")
+@Suite("Process ids")
 struct ProcessIDTests {
-    @Test("the same dice draw the same id, and draw another one next")
+    @Test("Equal seeds draw equal ids, and each draw gives another")
     func drawn() {
         var dice = SplitMix64(seed: 1)
         var same = SplitMix64(seed: 1)
@@ -13,7 +13,7 @@ struct ProcessIDTests {
         #expect(first != ProcessID(using: &dice))
     }
 
-    @Test("an id is written as 32 hexadecimal digits, leading zeros included")
+    @Test("An id is written as 32 hexadecimal digits, with leading zeros")
     func written() {
         struct Fixed: RandomNumberGenerator {
             var words: [UInt64]

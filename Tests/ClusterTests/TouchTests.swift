@@ -9,7 +9,7 @@ struct TouchTests {
         EntryDigest(first: number, second: number &* 0x9E37_79B9_7F4A_7C15)
     }
 
-    @Test("uses of one entry are one touch, with their number and the last of them")
+    @Test("Uses of one entry make one touch with their number and the latest time")
     func merged() {
         var table = TouchTable(keysMax: 4)
         for second in [5, 9, 7] as [UInt32] { #expect(table.touch(digest(1), at: second) == true) }
@@ -23,7 +23,7 @@ struct TouchTests {
         #expect(table.count == 0)
     }
 
-    @Test("a full table takes touches of what it knows, and says that it knows no more")
+    @Test("A full table still merges touches of known entries and refuses others")
     func full() {
         var table = TouchTable(keysMax: 3)
         for number in 1...3 as ClosedRange<UInt64> {
@@ -37,7 +37,7 @@ struct TouchTests {
         #expect(table.touch(digest(4), at: 1) == true)
     }
 
-    @Test("entries whose digests fall together are told apart")
+    @Test("Entries with colliding digests are kept apart")
     func colliding() {
         var table = TouchTable(keysMax: 64)
         let digests = (0..<64).map { EntryDigest(first: $0, second: 3) }
@@ -45,7 +45,7 @@ struct TouchTests {
         #expect(table.take().map(\.digest) == digests)
     }
 
-    @Test("no use is lost between the loops and the batches, whatever the order")
+    @Test("No use is lost between event loops and batches, in any order")
     func conserved() {
         var dice = SplitMix64(seed: 7)
         var loops = (0..<4).map { _ in TouchTable(keysMax: 50) }
@@ -71,7 +71,7 @@ struct TouchTests {
         #expect(queue.droppedCount == 0 && queue.mergedCount > 0)
     }
 
-    @Test("under pressure the oldest touches are dropped and counted")
+    @Test("At the limit the oldest touches are dropped and counted")
     func bounded() {
         var queue = TouchQueue(keysMax: 100)
         let touches = (0..<250).map { Touch(digest: digest($0), count: 1, lastAccess: 1) }
@@ -83,7 +83,7 @@ struct TouchTests {
         #expect(queue.takeBatch() == Array(touches.prefix(1)))
     }
 
-    @Test("a batch is of the oldest, at most a thousand and twenty-four")
+    @Test("A batch has the oldest touches, at most 1,024")
     func batches() {
         var queue = TouchQueue(keysMax: 10_000)
         let touches = (0..<2_500).map { Touch(digest: digest($0), count: 2, lastAccess: 1) }
@@ -96,7 +96,7 @@ struct TouchTests {
         #expect(queue.count == 0)
     }
 
-    @Test("a count stops at the top")
+    @Test("A count saturates")
     func saturates() {
         var touch = Touch(digest: digest(1), count: .max - 1, lastAccess: 3)
         touch.merge(Touch(digest: digest(1), count: 5, lastAccess: 2))

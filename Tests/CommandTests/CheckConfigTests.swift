@@ -19,13 +19,13 @@ struct CheckConfigTests {
 
     private let valid = "nuthatch: the settings are valid"
 
-    @Test("with nothing given it prints nothing but that all is well")
+    @Test("Without settings it prints only that all is well")
     func nothing() throws {
         let result = try check()
         #expect(result.status == 0 && result.lines.isEmpty && result.complaints == [valid])
     }
 
-    @Test("what is given is printed with its source, in the order of the table")
+    @Test("Settings are printed with their source, in the order of the table")
     func sources() throws {
         let result = try check(
             ["--listen", "0.0.0.0:80", "--listen", "[::1]:81", "--request-head-limit", "4KiB"],
@@ -49,7 +49,7 @@ struct CheckConfigTests {
     }
 
     @Test(
-        "what it prints, given as a file, means the same",
+        "The output is a file with the same meaning",
         arguments: [
             "/tmp/a", "/tmp/a #b", "/tmp/a: b", "a:", "'a'", "\"c\"\\ ü", "~", "a\nb\u{1B}", " a ",
             "[a]", "off", "1e3", "&a", "/a &b", "? a", "/a/?",
@@ -73,7 +73,7 @@ struct CheckConfigTests {
         #expect(bare(first.lines).count == 10)
     }
 
-    @Test("every fault is named on a line of its own, and the status is that of a refused setting")
+    @Test("Every error is on a line of its own, and the status is that of a refused setting")
     func faults() throws {
         let result = try check(
             ["--loops", "x"], file: "memory-limt: 1GiB\nallow-origin: a/b\nidle-timeout: 1\n")

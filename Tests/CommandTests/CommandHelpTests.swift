@@ -2,14 +2,14 @@ import Foundation
 import Harness
 import Testing
 
-@Suite("The help of every command, and what shells complete")
+@Suite("Help and shell completion of every command")
 struct CommandHelpTests {
-    /// What `--experimental-dump-help` says of a command; the other keys are not needed.
+    /// The part of a command in `--experimental-dump-help` that is needed.
     private struct Command: Decodable {
         let commandName: String
         let subcommands: [Command]?
 
-        /// The words that call it and those below it, itself first.
+        /// The command lines of this command and its subcommands, itself first.
         func calls(after words: [String] = []) -> [[String]] {
             let own = words + [commandName]
             return [own] + (subcommands ?? []).flatMap { $0.calls(after: own) }
@@ -20,14 +20,14 @@ struct CommandHelpTests {
         let command: Command
     }
 
-    /// Of every command but `help`, which ArgumentParser makes.
+    /// The command lines of all commands but `help`, which ArgumentParser adds.
     private func calls() throws -> [[String]] {
         let outcome = try NodeProcess.run(["--experimental-dump-help"])
         let dump = try JSONDecoder().decode(Dump.self, from: outcome.output)
         return (dump.command.subcommands ?? []).flatMap { $0.calls() }.filter { $0 != ["help"] }
     }
 
-    @Test("the commands are these")
+    @Test("The commands are complete")
     func commands() throws {
         #expect(
             try calls().map { $0.joined(separator: " ") } == [
@@ -37,7 +37,7 @@ struct CommandHelpTests {
             ])
     }
 
-    @Test("each has examples that call it, and says what its exit status means")
+    @Test("Each command has examples of its use and explains its exit status")
     func help() throws {
         for words in try calls() {
             let outcome = try NodeProcess.run(words + ["--help"])
@@ -50,7 +50,7 @@ struct CommandHelpTests {
         }
     }
 
-    @Test("what asks nodes shows its own few options, and takes those of serve")
+    @Test("Commands that query nodes show few options of their own, and accept those of serve")
     func settings() throws {
         for words in try calls() {
             let asks = !["serve", "sign", "health", "check-config", "version"].contains(words[0])
@@ -68,7 +68,7 @@ struct CommandHelpTests {
     }
 
     @Test(
-        "mistakes on the command line are 64",
+        "A usage error has status 64",
         arguments: [
             ["purge"], ["purge", "--wait", "long", "--everything"], ["inspect"], ["get"],
             ["get", "--head", "-o", "a", "http://a/b"], ["get", "--json", "http://a/b"],
@@ -85,7 +85,7 @@ struct CommandHelpTests {
     }
 
     @Test(
-        "where no node answers it is 69, wherever the place was said",
+        "If no node answers the status is 69, whatever the source of the address",
         arguments: [
             ["status"], ["status", "--json"], ["inspect", "http://a/b"], ["purge", "http://a/b"],
             ["purge", "--everything", "--yes"], ["drain"], ["drain", "--undo"],
@@ -107,7 +107,7 @@ struct CommandHelpTests {
     }
 
     @Test(
-        "a token that cannot be read is 78",
+        "An unreadable token file has status 78",
         arguments: [["--token-file", "/nowhere/t"], ["--admin-token-file", "/nowhere/t"]])
     func tokens(flags: [String]) throws {
         for place in [[], ["--node", "127.0.0.1:1"]] {
@@ -116,7 +116,7 @@ struct CommandHelpTests {
         }
     }
 
-    @Test("the variables that commands read are no mistakes to serve")
+    @Test("serve accepts the environment variables of commands")
     func variables() throws {
         let outcome = try NodeProcess.run(
             ["check-config"],
@@ -126,7 +126,7 @@ struct CommandHelpTests {
         #expect(!outcome.errors.contains("\"NUTHATCH_NODE\""))
     }
 
-    @Test("shells can complete commands, options and choices", arguments: ["bash", "zsh", "fish"])
+    @Test("Shells complete commands, options and choices", arguments: ["bash", "zsh", "fish"])
     func completions(shell: String) throws {
         let outcome = try NodeProcess.run(["--generate-completion-script", shell])
         let script = String(decoding: outcome.output, as: UTF8.self)

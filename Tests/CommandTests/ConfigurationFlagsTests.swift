@@ -4,9 +4,9 @@ import NodeConfiguration
 import Telemetry
 import Testing
 
-@Suite("The command line against the table of settings")
+@Suite("Command-line options and the table of settings")
 struct ConfigurationFlagsTests {
-    /// What `--experimental-dump-help` says of one option; the other keys are not needed.
+    /// The part of an option in `--experimental-dump-help` that is needed.
     private struct Option: Decodable {
         struct Name: Decodable {
             let kind: String
@@ -40,7 +40,7 @@ struct ConfigurationFlagsTests {
         return arguments.filter { $0.valueName != "help" && $0.valueName != "version" }
     }
 
-    @Test("serve has one option per setting, in the table's order, and no others")
+    @Test("serve has one option for each setting, in the table's order, and no others")
     func optionsAreTheTable() throws {
         let options = try options()
         #expect(
@@ -57,7 +57,7 @@ struct ConfigurationFlagsTests {
         }
     }
 
-    @Test("what asks for a node's settings takes the same options, health a time beside them")
+    @Test("Commands that use a node's settings have the same options, health also a timeout")
     func othersTakeTheSame() throws {
         let names = { (command: String) in
             try options(of: command).compactMap { $0.names?.first?.name }
@@ -66,7 +66,7 @@ struct ConfigurationFlagsTests {
         #expect(try names("health").sorted() == (names("serve") + ["timeout"]).sorted())
     }
 
-    @Test("each flag reaches its own setting", arguments: Setting.table)
+    @Test("Each flag sets its own setting", arguments: Setting.table)
     func flagsReachTheirSettings(setting: Setting) throws {
         let outcome = try NodeProcess.run(["serve", setting.flag, ""])
         let start =
@@ -80,7 +80,7 @@ struct ConfigurationFlagsTests {
         #expect(outcome.status == 78)
     }
 
-    @Test("environment and file reach their settings")
+    @Test("The environment and the file set their settings")
     func otherSourcesReachTheirSettings() throws {
         try withTemporaryFile("loops: 1\nmemory-limit: 13x\n") { path in
             let fromFile = try NodeProcess.run(["serve", "--config", path])
@@ -97,7 +97,7 @@ struct ConfigurationFlagsTests {
     }
 
     @Test(
-        "a file that cannot be read stops the start and says why",
+        "An unreadable file stops the start with the reason",
         arguments: [
             ("/nowhere/n.yaml", "there is no such file"), ("/", "it is not a regular file"),
         ])
@@ -109,7 +109,7 @@ struct ConfigurationFlagsTests {
         #expect(outcome.status == 78)
     }
 
-    @Test("a file that is not UTF-8 stops the start and says so")
+    @Test("A file that is not UTF-8 stops the start with the reason")
     func otherEncodingsAreNamed() throws {
         let file = FileManager.default.temporaryDirectory
             .appending(path: "nuthatch-\(UUID().uuidString).yaml")
@@ -119,14 +119,14 @@ struct ConfigurationFlagsTests {
         #expect(outcome.errors.hasSuffix("cannot be read: it is not UTF-8\n"))
     }
 
-    @Test("an unknown flag is a mistake of usage, and the nearest one is named")
+    @Test("An unknown flag is a usage error with the nearest name")
     func unknownFlagsAreUsage() throws {
         let outcome = try NodeProcess.run(["serve", "--memory-limt", "1GiB"])
         #expect(outcome.status == 64)
         #expect(outcome.errors.contains("--memory-limit"))
     }
 
-    @Test("the version is printed both ways", arguments: ["version", "--version"])
+    @Test("The version is printed both ways", arguments: ["version", "--version"])
     func versionIsPrinted(argument: String) throws {
         let outcome = try NodeProcess.run([argument])
         #expect(outcome.status == 0)

@@ -1,7 +1,7 @@
 import Harness
 import Testing
 
-@Suite("nuthatch members on the command line")
+@Suite("Command lines of nuthatch members")
 struct MembersUsageTests {
     private static let id = String(repeating: "0a", count: 16)
     private static let nobody = ["--admin-listen", "127.0.0.1:1"]
@@ -16,7 +16,7 @@ struct MembersUsageTests {
     }
 
     @Test(
-        "what cannot be read is a mistake of usage",
+        "An invalid argument is a usage error",
         arguments: [
             ["forget"], ["forget", "0a"], ["forget", id + "0"], ["forget", id, "0a"],
             ["recover", id],
@@ -28,7 +28,7 @@ struct MembersUsageTests {
     }
 
     @Test(
-        "where no node answers the status says so",
+        "If no node answers the status says so",
         arguments: [[], ["--json"], ["list"], ["forget", id], ["recover", "--yes"]] as [[String]])
     func nobody(arguments: [String]) throws {
         let given = try run(arguments + Self.nobody)
@@ -40,7 +40,7 @@ struct MembersUsageTests {
     }
 
     @Test(
-        "where the settings name no port, or none that can be asked, they are named",
+        "Settings without a usable admin port are reported",
         arguments: [
             (["--admin-listen", "off"], "admin-listen is off"),
             (["--admin-listen", "127.0.0.1:0"], "port 0"),
@@ -57,13 +57,13 @@ struct MembersUsageTests {
         }
     }
 
-    @Test("a time limit that is none is a mistake on the command line")
+    @Test("An invalid time limit is a usage error")
     func timeLimit() throws {
         let given = try run(["--timeout", "soon"])
         #expect(given.status == 64 && given.errors.contains("\"soon\" is not a duration"))
     }
 
-    @Test("help has examples, and says what a status means")
+    @Test("Help has examples and explains the exit status")
     func help() throws {
         let outcome = try NodeProcess.run(["members", "--help"])
         let text = String(decoding: outcome.output, as: UTF8.self)

@@ -7,7 +7,7 @@ import Testing
 @Suite("nuthatch-sim membership")
 struct MembershipDigestTests {
     @Test(
-        "a seed does the same in another process",
+        "A seed gives the same run in another process",
         arguments: [1, 2, 3, 72, 527, 575, 608, 614, 907, 940] as [UInt64])
     func elsewhere(seed: UInt64) throws {
         var play = MembershipScenario(seed: seed)

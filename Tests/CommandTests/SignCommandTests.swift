@@ -7,7 +7,7 @@ struct SignCommandTests {
     private static let secret = "0123456789abcdef0123456789abcdef"
 
     @Test(
-        "what is signed is printed as it is to be asked for",
+        "Signed URLs are printed in the form to be requested",
         arguments: [
             (
                 ["HTTP://A.example:80/x/../b"],
@@ -50,7 +50,7 @@ struct SignCommandTests {
     }
 
     @Test(
-        "what cannot be signed is named, and nothing is printed",
+        "A URL that cannot be signed is reported, and nothing is printed",
         arguments: [
             ["ftp://a/b"], ["http://a/%zz"], ["--expires-in", "1", "http://a/"],
             ["--expires-in", "0s", "http://a/"], ["--expires-at", "1767225600000", "http://a/"],
@@ -68,7 +68,7 @@ struct SignCommandTests {
         #expect(outcome.output.isEmpty && !outcome.errors.isEmpty)
     }
 
-    @Test("a file of keys that is refused has the status of settings that are")
+    @Test("A refused key file has the status of refused settings")
     func badKeys() throws {
         let outcome = try NodeProcess.run(
             ["sign", "--signing-key-file", "/nowhere", "http://a/"])
@@ -77,7 +77,7 @@ struct SignCommandTests {
         #expect(try NodeProcess.run(["sign", "http://a/"]).status == 64)
     }
 
-    @Test("a time from now is that many seconds ahead")
+    @Test("An expiry from now is that many seconds ahead")
     func fromNow() throws {
         let outcome = try withTemporaryFile(Self.secret) { path in
             try NodeProcess.run(

@@ -2,13 +2,15 @@ import Ground
 import Testing
 
 @Suite struct ASCIITests {
-    @Test("Only A to Z are lowered", arguments: UInt8.min...UInt8.max)
+    @Test("Only A to Z are converted to lower case", arguments: UInt8.min...UInt8.max)
     func lowercase(byte: UInt8) {
         let isUpper = (0x41...0x5A).contains(byte)
         #expect(ASCII.lowercased(byte) == (isUpper ? byte + 32 : byte))
     }
 
-    @Test("Digits and hexadecimal digits are these and no others", arguments: UInt8.min...UInt8.max)
+    @Test(
+        "Exactly the ASCII digits and hexadecimal digits are accepted as such",
+        arguments: UInt8.min...UInt8.max)
     func digits(byte: UInt8) {
         let decimal = Array("0123456789".utf8).firstIndex(of: byte)
         let lower = Array("0123456789abcdef".utf8).firstIndex(of: byte)
@@ -17,7 +19,7 @@ import Testing
         #expect(ASCII.hexValue(byte).map(Int.init) == lower ?? upper)
     }
 
-    @Test("The digit of a value is the one that is read as that value, in lower case")
+    @Test("A value's hexadecimal digit is lower case and is read back as the value")
     func hexDigits() {
         #expect((0..<16).map(ASCII.hexDigit) == Array("0123456789abcdef".utf8))
     }
@@ -31,7 +33,7 @@ import Testing
     }
 
     @Test(
-        "Digits are read whole, or not at all",
+        "Decimal numbers are read as a whole or not at all",
         arguments: [
             ("0", 0), ("00042", 42), ("18446744073709551615", .max), ("18446744073709551616", nil),
             ("99999999999999999999", nil), ("", nil), ("+1", nil), ("-1", nil), ("1 ", nil),
@@ -54,13 +56,13 @@ import Testing
         let bytes = Array("--Content-Type--".utf8)
         let holds = bytes.span.matches(literal, at: 2..<14)
         #expect(holds == isSame)
-        // A literal with an upper case letter may not be asked for without regard to case.
+        // Comparison without regard to case requires a literal in lower case.
         guard let isSameIgnoringCase else { return }
         let holdsIgnoringCase = bytes.span.matchesIgnoringCase(literal, at: 2..<14)
         #expect(holdsIgnoringCase == isSameIgnoringCase)
     }
 
-    @Test("Nothing is where nothing is")
+    @Test("An empty span equals only an empty literal")
     func emptyLiteral() {
         let bytes = Array("ab".utf8)
         let holds = bytes.span.matches("", at: 1..<1)
@@ -69,7 +71,7 @@ import Testing
 
     @Test("Case is ignored for letters only")
     func caseOfOthers() {
-        // @ and `, [ and {, differ in the bit that makes letters lower.
+        // @ and `, [ and {, differ only in the bit that distinguishes upper from lower case.
         let bytes: [UInt8] = [0x40, 0x5B]
         let holds = bytes.span.matchesIgnoringCase("`{", at: 0..<2)
         #expect(!holds)
@@ -94,7 +96,7 @@ import Testing
         #expect(nothing.isEmpty)
     }
 
-    @Test("An extent is a range, empty or not")
+    @Test("An extent and its range are equivalent, empty or not")
     func extent() {
         let extent = Extent(start: 3, count: 4)
         #expect(extent.range == 3..<7)

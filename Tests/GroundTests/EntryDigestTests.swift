@@ -2,7 +2,7 @@ import Ground
 import Testing
 
 @Suite struct EntryDigestTests {
-    @Test("A digest is the first 16 bytes of a SHA-256, the first byte lowest")
+    @Test("A digest is the first 16 bytes of a SHA-256, in little-endian order")
     func digests() {
         let bytes = (0..<32).map { UInt8($0) }
         let digest = EntryDigest(bytes.span)

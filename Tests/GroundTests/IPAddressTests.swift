@@ -1,10 +1,10 @@
 import Ground
 import Testing
 
-@Suite("Addresses")
+@Suite("IP addresses")
 struct IPAddressTests {
     @Test(
-        "an address is read from its text and written in its canonical form",
+        "An address is parsed from text and written in canonical form",
         arguments: [
             ("127.0.0.1", "127.0.0.1"), ("0.0.0.0", "0.0.0.0"),
             ("255.255.255.255", "255.255.255.255"), ("::", "::"), ("::1", "::1"),
@@ -23,7 +23,7 @@ struct IPAddressTests {
     }
 
     @Test(
-        "what is no strict address is not read as one",
+        "Text that is not a strictly valid address is refused",
         arguments: [
             "", "1.2.3", "1.2.3.4.5", "1.2.3.256", "1.2.3.04", "01.2.3.4", "1.2.3.", "1.2.3.-4",
             "256.0.0.1", "0x7f.0.0.1", "2130706433", "127.1", "localhost", " 1.2.3.4", "1.2.3.4 ",
@@ -35,7 +35,7 @@ struct IPAddressTests {
         #expect(IPAddress(text) == nil)
     }
 
-    @Test("bytes in network order are read, four or sixteen of them")
+    @Test("Addresses are read from four or sixteen bytes in network order")
     func bytes() {
         let four: [UInt8] = [127, 0, 0, 1]
         let sixteen: [UInt8] = [0x20, 1, 0xD, 0xB8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 9]
@@ -46,7 +46,7 @@ struct IPAddressTests {
     }
 
     @Test(
-        "loopback is 127.0.0.0/8 and ::1",
+        "The loopback addresses are 127.0.0.0/8 and ::1",
         arguments: [
             ("127.0.0.1", true), ("127.255.0.3", true), ("::1", true), ("128.0.0.1", false),
             ("0.0.0.0", false), ("::", false), ("::7f00:1", false), ("::ffff:127.0.0.1", false),

@@ -15,7 +15,7 @@ import Testing
             Instant.zero + .seconds(2) - .milliseconds(500) == Instant(nanoseconds: 1_500_000_000))
     }
 
-    @Test("The time between two instants saturates, and may be negative")
+    @Test("The difference of two instants saturates and may be negative")
     func difference() {
         let early = Instant(nanoseconds: .min)
         let one = Instant(nanoseconds: 1)
@@ -46,7 +46,7 @@ import Testing
         #expect(Interval(nanoseconds: .min) + .seconds(-1) == Interval(nanoseconds: .min))
     }
 
-    @Test("Instants, intervals and wall times are ordered as their numbers are")
+    @Test("Instants, intervals and wall times are ordered like their numbers")
     func order() {
         #expect(Instant.zero < .distantFuture)
         #expect(Interval.seconds(-1) < .zero)

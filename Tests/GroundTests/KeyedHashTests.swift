@@ -2,7 +2,8 @@ import Ground
 import Testing
 
 @Suite struct KeyedHashTests {
-    /// The authors' key and messages: bytes 0, 1, 2 …, the key being the first sixteen.
+    /// The key of the reference vectors: bytes 0, 1, 2 … 15; their messages count up from 0
+    /// likewise.
     static let hash = KeyedHash(key0: 0x0706_0504_0302_0100, key1: 0x0F0E_0D0C_0B0A_0908)
 
     @Test(
@@ -19,7 +20,7 @@ import Testing
         #expect(value == expected)
     }
 
-    @Test("A zero key gives what CPython 3.11 gives without hash randomisation")
+    @Test("A zero key matches CPython 3.11 without hash randomisation")
     func otherImplementation() {
         let bytes = Array("nuthatch cache key".utf8)
         let value = KeyedHash(key0: 0, key1: 0)(bytes.span)
@@ -37,7 +38,7 @@ import Testing
         }
     }
 
-    @Test("Bytes that come in pieces have at each end the hash of all so far")
+    @Test("At every cut, incremental hashing gives the hash of all bytes so far")
     func pieces() {
         let bytes = (0..<70).map { UInt8($0 * 5 % 251) }
         for step in 1..<20 {
@@ -55,7 +56,7 @@ import Testing
         }
     }
 
-    @Test("Another key gives another value")
+    @Test("Different keys give different hashes")
     func keyMatters() {
         let bytes = Array("http://a.example/1.png".utf8)
         let values = [(0, 0), (1, 0), (0, 1)].map { (key: (UInt64, UInt64)) in
@@ -64,7 +65,7 @@ import Testing
         #expect(Set(values).count == 3)
     }
 
-    @Test("A word is read with its first byte lowest")
+    @Test("Words are read in little-endian order")
     func littleEndian() {
         let bytes: [UInt8] = [9, 0xEF, 0xCD, 0xAB, 0x89, 0x67, 0x45, 0x23, 0x01]
         let word = littleEndianWord(bytes.span, at: 1)

@@ -4,7 +4,7 @@ import Testing
 @Suite("Networks")
 struct NetworkTests {
     @Test(
-        "a network holds its first and last address and not their neighbours",
+        "A network contains its first and last address and not their neighbours",
         arguments: [
             ("10.0.0.0/8", ["10.0.0.0", "10.255.255.255"], ["9.255.255.255", "11.0.0.0"]),
             ("10.1.2.3", ["10.1.2.3", "::ffff:10.1.2.3"], ["10.1.2.2", "10.1.2.4"]),
@@ -23,7 +23,7 @@ struct NetworkTests {
     }
 
     @Test(
-        "a network is shown by its first address and prefix length",
+        "A network is written as its first address and prefix length",
         arguments: [
             ("10.0.0.0/8", "10.0.0.0/8"), ("10.1.2.3", "10.1.2.3/32"),
             ("FD00::/8", "fd00::/8"), ("::ffff:10.0.0.0/104", "10.0.0.0/8"),
@@ -33,7 +33,7 @@ struct NetworkTests {
     }
 
     @Test(
-        "anything else is no network",
+        "Other text is not parsed as a network",
         arguments: [
             "", "/8", "10.0.0.0/", "10.0.0.0/33", "10.0.0.0/-1", "10.0.0.0/+8", "10.0.0.0/8/8",
             "10/8", "fd00::/129", "private", "localhost/8", "10.0.0.0/255.0.0.0",
@@ -43,7 +43,7 @@ struct NetworkTests {
     }
 
     @Test(
-        "a network with bits past its prefix is refused, naming the one perhaps meant",
+        "A network with host bits is refused, and the error suggests the network",
         arguments: [("127.0.0.1/8", "127.0.0.0/8"), ("fd00::1/8", "fd00::/8")])
     func hostBitsAreRefused(text: String, meant: String) {
         #expect(throws: Network.Problem.hostBitsSet(meant: meant)) { try Network(parsing: text) }

@@ -4,7 +4,7 @@ import Testing
 @Suite("Origin patterns")
 struct OriginPatternTests {
     @Test(
-        "a pattern says which host and port it means",
+        "A pattern matches the hosts and ports that it names",
         arguments: [
             ("*", "any.example", 80, true), ("*:8080", "any.example", 8080, true),
             ("*:8080", "any.example", 80, false),
@@ -29,7 +29,7 @@ struct OriginPatternTests {
     }
 
     @Test(
-        "a pattern is shown as it can be written",
+        "A pattern is written in a form that can be parsed",
         arguments: [
             ("*", "*"), ("*:80", "*:80"), ("A.example", "a.example"), ("*.B:9", "*.b:9"),
             ("[::0]:81", "[::]:81"), ("a.", "a"), ("10.0.0.7:9", "10.0.0.7:9"),
@@ -39,7 +39,7 @@ struct OriginPatternTests {
     }
 
     @Test(
-        "anything else is no pattern",
+        "Other text is not parsed as a pattern",
         arguments: [
             "", ".", "*.", "**", "*a.example", "a.*.example", "a..b", ".a", "a..", "a b", "127.1",
             "a.1",

@@ -1,10 +1,10 @@
 import Ground
 import Testing
 
-@Suite("Patterns of hosts and bases of URLs, as operators write them")
+@Suite("Site patterns and base URLs in configuration")
 struct SitePatternTests {
     @Test(
-        "what a site answers to is kept in canonical form",
+        "A site pattern is kept in canonical form",
         arguments: [
             ("*", "*"), ("A.Example.", "a.example"), ("a.example:8080", "a.example:8080"),
             ("127.0.0.1", "127.0.0.1"), ("[::0001]:80", "[::1]:80"), ("localhost", "localhost"),
@@ -14,7 +14,7 @@ struct SitePatternTests {
     }
 
     @Test(
-        "what is no host and port is refused",
+        "Text that is not a host with an optional port is refused",
         arguments: [
             "", "*.example", "*:80", "a b", "http://a.example", "a.example:0", "a.example:x", "::1",
             "a.example/", "a..b", "127.1",
@@ -24,7 +24,7 @@ struct SitePatternTests {
     }
 
     @Test(
-        "where answers come from is kept in canonical form",
+        "A base URL is kept in canonical form",
         arguments: [
             ("http://O.example", "http://o.example", "o.example", ""),
             ("HTTP://o.example:80/", "http://o.example", "o.example", ""),
@@ -45,7 +45,7 @@ struct SitePatternTests {
     }
 
     @Test(
-        "what is no base of URLs is refused",
+        "Text that is not a base URL is refused",
         arguments: [
             "o.example", "http://", "http:/o.example", "http://u@o.example", "http://o.example/?q",
             "http://o.example/a b", "http://o.example:0", "ftp://o.example",

@@ -17,7 +17,7 @@ import Testing
         #expect(first == 0xE220_A839_7B1D_CDAF)
     }
 
-    @Test("A copy throws what the original throws")
+    @Test("A copy generates the same sequence as the original")
     func copies() {
         var dice = SplitMix64(seed: 5)
         _ = dice.next()

@@ -4,7 +4,7 @@ import Testing
 @Suite struct XXH64Tests {
     private static let seed: UInt64 = 2_654_435_761
 
-    /// The bytes that the reference implementation checks itself with.
+    /// The input of the reference implementation's self-test.
     private static let sanityBytes: [UInt8] = {
         var state: UInt64 = 2_654_435_761
         return (0..<222).map { _ in
@@ -28,7 +28,7 @@ import Testing
         #expect(hash == expected)
     }
 
-    @Test("A text longer than a stripe gives what other implementations give")
+    @Test("Input longer than a stripe matches other implementations")
     func otherImplementations() {
         let bytes = Array("Nobody inspects the spammish repetition".utf8)
         let hash = XXH64.hash(bytes.span, seed: 0)
@@ -64,7 +64,7 @@ import Testing
         #expect(hash == whole)
     }
 
-    @Test("A stream goes on after its hash so far was asked for")
+    @Test("A stream continues after an intermediate hash was taken")
     func goesOn() {
         var stream = XXH64(seed: 0)
         for count in 0..<Self.sanityBytes.count {
@@ -88,7 +88,7 @@ import Testing
         }
     }
 
-    /// The hash of `bytes` handed over in parts that end at `cuts`, and at the end.
+    /// The hash of `bytes` in parts that end at `cuts`, and at the end.
     private static func streamed(_ bytes: [UInt8], cuts: [Int], seed: UInt64) -> UInt64 {
         var stream = XXH64(seed: seed)
         var start = 0

@@ -2,7 +2,7 @@ import Ground
 import HTTPRules
 
 extension ResponseFieldRules {
-    /// Rules from text; lines are `name: value`.
+    /// Rules from text with lines `name: value`.
     init(
         removed: [String] = [], lines: [String] = [], tags: [String] = [], control: String? = nil
     ) {

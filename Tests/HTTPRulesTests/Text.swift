@@ -4,7 +4,7 @@ import HTTPRules
 extension String {
     var bytes: [UInt8] { Array(utf8) }
 
-    /// One character for each byte, so that no byte is lost.
+    /// A text with one character for each byte, so that no byte is lost.
     init(latin bytes: [UInt8]) {
         self.init(String.UnicodeScalarView(bytes.map { Unicode.Scalar($0) }))
     }
@@ -17,7 +17,7 @@ extension [UInt8] {
 }
 
 extension ResponseHead {
-    /// An answer with the given field lines, each `name: value`.
+    /// A response head with the given field lines, each `name: value`.
     init(_ status: UInt16 = 200, _ fields: String...) {
         self.init(status: status, fields: fields)
     }

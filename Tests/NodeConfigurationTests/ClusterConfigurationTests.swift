@@ -3,9 +3,10 @@ import NodeConfiguration
 import Telemetry
 import Testing
 
-@Suite("What a node is told of its cluster")
+@Suite("Settings of the cluster")
 struct ClusterConfigurationTests {
-    /// What loading gives with a file of secrets of this text, or without one; faults as lines.
+    /// The settings loaded with a secrets file of this text, or without one, and the errors as
+    /// lines.
     private func load(
         _ secrets: String?, _ flags: [String: [String]] = [:]
     ) throws -> (configuration: Configuration?, lines: [String]) {
@@ -16,7 +17,7 @@ struct ClusterConfigurationTests {
 
     private static let secret = "0123456789abcdef0123456789abcdef"
 
-    @Test("a secret is a line; several are for rotation, and remarks are none")
+    @Test("There is one secret a line, several for rotation, and comments are skipped")
     func secrets() throws {
         let other = String(repeating: "é", count: 16)
         for text in [
@@ -28,7 +29,7 @@ struct ClusterConfigurationTests {
     }
 
     @Test(
-        "what is no secret stops the start and is named",
+        "An invalid secret stops the start with its line",
         arguments: [
             ("", "it holds 0 secrets"), ("#\n\n", "it holds 0 secrets"),
             ("0123456789abcdef0123456789abcde\n", "line 1 holds 31 bytes"),
@@ -44,7 +45,7 @@ struct ClusterConfigurationTests {
             ])
     }
 
-    @Test("addresses are names or addresses with their port")
+    @Test("Addresses are host names or IP addresses with their port")
     func addresses() throws {
         let flags = [
             "join": ["nuthatch:8082", "[2001:DB8::1]:1"], "peer-advertise": ["Node-1.example:9"],
@@ -56,7 +57,7 @@ struct ClusterConfigurationTests {
         #expect(configuration.peerListen.description == "0.0.0.0:8082")
     }
 
-    @Test("without a secret nobody is joined, and the start stops")
+    @Test("Without a secret the other cluster settings stop the start")
     func alone() throws {
         for name in ["join", "peer-advertise"] {
             #expect(
@@ -74,7 +75,7 @@ struct ClusterConfigurationTests {
         #expect(try load(nil).configuration?.clusterSecrets == nil)
     }
 
-    @Test("a running node takes over other secrets and seeds, and stays in its cluster")
+    @Test("A running node adopts changed secrets and seeds, and stays in its cluster")
     func reloaded() throws {
         let before = try #require(try load(Self.secret).configuration)
         let next = try #require(try load(Self.secret, ["join": ["a:1"]]).configuration)

@@ -3,7 +3,7 @@ import NodeConfiguration
 import Telemetry
 import Testing
 
-@Suite("What changes between the settings of a running node and the next")
+@Suite("Changing the settings of a running node")
 struct ConfigurationChangeTests {
     private func change(
         _ before: String, _ after: String
@@ -11,7 +11,7 @@ struct ConfigurationChangeTests {
         try resolve(file: before).changed(to: try resolve(file: after))
     }
 
-    /// A value that the default is not, for each setting that a file may give.
+    /// A value of the setting other than its default.
     private static func other(than setting: Setting) -> String {
         let kind = setting.kind
         if let word = kind.choices.first(where: { !setting.defaults.contains($0) }) { return word }
@@ -25,8 +25,7 @@ struct ConfigurationChangeTests {
         }
     }
 
-    /// A file without the setting and one with it, each with what the setting has no meaning
-    /// without.
+    /// A file without the setting and one with it, each with the settings it requires.
     private static func files(_ setting: Setting, _ value: String) -> (String, String) {
         var lines: [String: String] = [:]
         if TLSSection.settings.contains(setting) {
@@ -40,7 +39,7 @@ struct ConfigurationChangeTests {
         return (before, text())
     }
 
-    @Test("each setting changes live, or is named as waiting for a restart and stays as it is")
+    @Test("Each setting changes live, or is reported as needing a restart and stays")
     func eachSetting() throws {
         for setting in Setting.table where setting.name != "config" {
             let value = Self.other(than: setting)
@@ -51,7 +50,7 @@ struct ConfigurationChangeTests {
             let others = setting.needsRestart ? change.live : change.awaitingRestart
             #expect(named?.after == value && named?.before != value, "\(setting.name)")
             #expect(others.isEmpty, "\(setting.name): \(others)")
-            // The node that has taken it over has nothing to change when it is told again.
+            // After adopting the file, a second reload changes nothing.
             let again = try kept.changed(to: try resolve(file: next)).change
             #expect(again.live.isEmpty, "\(setting.name)")
             #expect(again.awaitingRestart == change.awaitingRestart, "\(setting.name)")
@@ -59,7 +58,7 @@ struct ConfigurationChangeTests {
         }
     }
 
-    @Test("a running node neither begins nor ceases to speak TLS")
+    @Test("TLS can be neither enabled nor disabled in a running node")
     func switchedTLS() throws {
         let tls = "tls-certificate: /a.pem\ntls-key: /a.key\n"
         #expect(throws: ConfigurationErrors.self) { try change("", tls) }
@@ -69,7 +68,7 @@ struct ConfigurationChangeTests {
         #expect(try change(tls, other).1.live.count == 2)
     }
 
-    @Test("what needs a restart keeps its value beside what changes")
+    @Test("Settings that need a restart keep their value while others change")
     func kept() throws {
         let (kept, change) = try change(
             "listen: 127.0.0.1:1\nloops: 2\nranges-limit: 3\n",
@@ -87,25 +86,25 @@ struct ConfigurationChangeTests {
             ])
     }
 
-    @Test("a default that follows another setting is named with it")
+    @Test("A default that follows another setting is listed as changed, too")
     func followers() throws {
         let (_, change) = try change("", "memory-limit: 32MiB\n")
         #expect(change.live.map(\.setting.name) == ["memory-limit", "object-limit"])
         #expect(change.live.last?.description == "object-limit 64MiB -> 32MiB")
     }
 
-    @Test("settings are held against those that stay: an open node is told its origins for ever")
+    @Test("Validation uses the values kept: a node open to others always needs its origins")
     func heldAgainstKept() throws {
         let open = try resolve(file: "listen: 0.0.0.0:80\nallow-origin: a.example\n")
         let closed = try resolve(file: "listen: 127.0.0.1:80\n")
         #expect(closed.allowOrigin.map(\.description) == ["*"])
         let faults = #expect(throws: ConfigurationErrors.self) { try open.changed(to: closed) }
         #expect(faults?.first.description.contains("has 0.0.0.0:80, which is beyond") == true)
-        let told = try resolve(file: "listen: 127.0.0.1:80\nallow-origin: b.example\n")
-        #expect(try open.changed(to: told).configuration.listen == open.listen)
+        let configured = try resolve(file: "listen: 127.0.0.1:80\nallow-origin: b.example\n")
+        #expect(try open.changed(to: configured).configuration.listen == open.listen)
     }
 
-    @Test("lists are named whole, empty ones as none, long ones from where they differ")
+    @Test("Lists are shown whole, empty ones as none, long ones from the first difference")
     func lists() throws {
         let few = try change("allow-private-origin: [10.0.0.0/8, 127.0.0.0/8]", "").change
         #expect(
@@ -120,7 +119,7 @@ struct ConfigurationChangeTests {
         #expect(item?.after.hasSuffix("h97.example and 92 more") == true)
     }
 
-    @Test("several faults are all named, in the order of the table, unknown keys first")
+    @Test("All errors are reported in the order of the table, unknown keys first")
     func everyFault() {
         let file = "ranges-limit: 0\nlops: 1\nloops: x\nallow-origin: a/b\nconfig: y\n"
         let starts = [

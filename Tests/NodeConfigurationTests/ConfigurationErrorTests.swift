@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Settings that stop the start")
 struct ConfigurationErrorTests {
-    @Test("a bad value names its source")
+    @Test("The error for an invalid value names its source")
     func badValuesNameTheirSource() {
         let rest = "\"12x\" is not a size; allowed: 16MiB…1TiB, e.g. 512MiB"
         #expect(
@@ -18,14 +18,14 @@ struct ConfigurationErrorTests {
                 == "setting memory-limit (from n.yaml, line 3): " + rest)
     }
 
-    @Test("a bad value of a source that is beaten does not stop the start")
+    @Test("An invalid value of an overridden source is ignored")
     func beatenValuesAreNotRead() throws {
         _ = try resolve(
             flags: ["memory-limit": ["1GiB"]], environment: ["NUTHATCH_MEMORY_LIMIT": "12x"],
             file: "memory-limit: 13x")
     }
 
-    @Test("one bad item of a list is named with its line")
+    @Test("An invalid item of a list is reported with its line")
     func badItemsAreNamed() {
         #expect(
             faults("allow-private-origin:\n  - 10.0.0.0/8\n  - 10.0.0.0/99\n").first
@@ -44,7 +44,7 @@ struct ConfigurationErrorTests {
     }
 
     @Test(
-        "an unknown key names itself, its line and the nearest setting",
+        "An unknown key is reported with its line and the most similar setting",
         arguments: [
             (
                 "loops: 2\nmemory-limt: 1GiB", "\"memory-limt\" (from n.yaml, line 2)",
@@ -66,7 +66,7 @@ struct ConfigurationErrorTests {
         #expect(faults(file).first == "\(named) is not a setting\(hint)")
     }
 
-    @Test("a file cannot name another file")
+    @Test("A file cannot name another file")
     func configIsNotInFile() {
         #expect(
             faults("config: other.yaml").first
@@ -77,7 +77,7 @@ struct ConfigurationErrorTests {
     }
 
     @Test(
-        "what is no mapping of keys to values is refused, with the line if one is to blame",
+        "A file that is not a mapping is refused, with the line if possible",
         arguments: [
             ("- listen", "n.yaml, line 1: the file is not a mapping of keys to values"),
             ("listen", "n.yaml, line 1: the file is not a mapping of keys to values"),
@@ -103,7 +103,7 @@ struct ConfigurationErrorTests {
     }
 
     @Test(
-        "a value of the wrong shape is refused",
+        "A value of the wrong shape is refused",
         arguments: [
             ("loops: {a: 1}", "setting loops (from n.yaml, line 1): a plain value is needed here"),
             (
@@ -120,7 +120,7 @@ struct ConfigurationErrorTests {
         #expect(message.hasPrefix(start + "; allowed: "), "\(message)")
     }
 
-    @Test("a variable of one value is not split at white space")
+    @Test("A variable of one value is not split at white space")
     func variablesOfOneValueAreWhole() {
         #expect(
             faults(environment: ["NUTHATCH_LOOPS": "1 2"]).first
@@ -130,7 +130,7 @@ struct ConfigurationErrorTests {
                 """)
     }
 
-    @Test("a flag of one value given twice is refused")
+    @Test("A single-valued flag given twice is refused")
     func repeatedFlagsAreRefused() {
         #expect(
             faults(flags: ["loops": ["1", "2"]]).first
@@ -140,7 +140,7 @@ struct ConfigurationErrorTests {
                 """)
     }
 
-    @Test("a size above the one that bounds it names both settings and their sources")
+    @Test("A size above the one that bounds it is reported with both settings and their sources")
     func conflictsNameBoth() {
         #expect(
             faults("memory-limit: 100MiB", flags: ["object-limit": ["1GiB"]]).first
@@ -157,7 +157,7 @@ struct ConfigurationErrorTests {
                 """)
     }
 
-    @Test("an open node that was not told its origins names both settings")
+    @Test("A node open to others without allowed origins is reported with both settings")
     func openNodesNameBoth() {
         #expect(
             faults(environment: ["NUTHATCH_LISTEN": "127.0.0.1:8080 [::]:8080"]).first

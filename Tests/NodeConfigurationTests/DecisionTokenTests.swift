@@ -1,15 +1,15 @@
 import NodeConfiguration
 import Testing
 
-@Suite("The token for decisions, read from its file")
+@Suite("The token for decision traces")
 struct DecisionTokenTests {
-    /// What loading gives with a file of these bytes; faults as lines.
+    /// The token loaded from a file of these bytes, and the errors as lines.
     private func load(_ text: String?) throws -> (token: [UInt8]?, lines: [String]) {
         let loaded = try loadSettings(text) { ["decision-token-file": [$0]] }
         return (loaded.configuration?.decisionToken, loaded.lines)
     }
 
-    @Test("a word is taken without the end of its line")
+    @Test("A token is read without the end of its line")
     func words() throws {
         let word = "0123456789abcdef"
         for text in [word, word + "\n", word + "\r\n", word + "\n\n"] {
@@ -19,7 +19,7 @@ struct DecisionTokenTests {
     }
 
     @Test(
-        "what is no token stops the start and is named",
+        "An invalid token stops the start with the reason",
         arguments: [
             ("0123456789abcde\n", "it holds 15 characters"), ("", "it holds 0 characters"),
             (String(repeating: "x", count: 257), "it holds 257 characters"),
@@ -35,7 +35,7 @@ struct DecisionTokenTests {
             ])
     }
 
-    @Test("a running node takes over a token that was changed in its place")
+    @Test("A running node adopts a token changed in its file")
     func reloaded() throws {
         let sources = ConfigurationSources(flags: [:], environment: [:])
         var (before, next) = (try sources.load(), try sources.load())

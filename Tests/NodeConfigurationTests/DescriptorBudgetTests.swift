@@ -2,7 +2,7 @@ import Harness
 import NodeConfiguration
 import Testing
 
-@Suite("What the descriptors of a process are for")
+@Suite("The budget of file descriptors")
 struct DescriptorBudgetTests {
     private func budget(
         _ descriptors: Int, loops: Int = 2, _ flags: [String: [String]] = [:]
@@ -11,7 +11,7 @@ struct DescriptorBudgetTests {
     }
 
     @Test(
-        "all shares together fit, once there is room for any client",
+        "All shares fit together, once there is space for any client",
         arguments: [600, 1024, 2048, 4096, 65_536, 1 << 20])
     func sharesFit(descriptors: Int) throws {
         for loops in [1, 2, 16, 64] {
@@ -28,7 +28,7 @@ struct DescriptorBudgetTests {
         }
     }
 
-    @Test("few connections are said with what would do, and the said number does")
+    @Test("Few connections are reported with a limit that suffices")
     func advice() throws {
         for (descriptors, flags) in [
             (256, [:]), (1024, [:]), (1024, ["fills-limit": ["5000"]]),
@@ -45,7 +45,7 @@ struct DescriptorBudgetTests {
         }
     }
 
-    @Test("a node in a cluster leaves room for two connections with each possible member")
+    @Test("A node in a cluster reserves two connections for each possible member")
     func cluster() throws {
         let alone = try budget(4096)
         let member = try withTemporaryFile(String(repeating: "s", count: 32)) { path in
@@ -55,7 +55,7 @@ struct DescriptorBudgetTests {
         #expect(member.fetchesMax == alone.fetchesMax && member.idlePerLoop == alone.idlePerLoop)
     }
 
-    @Test("connections that are asked for are given as far as there is room")
+    @Test("Configured connections are granted as far as there is space")
     func asked() throws {
         #expect(try budget(65_536, ["connections-limit": ["20"]]).connectionsMax == 20)
         #expect(try budget(65_536, ["connections-limit": ["20"]]).warnings.isEmpty)

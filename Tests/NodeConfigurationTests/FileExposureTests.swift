@@ -1,9 +1,9 @@
 import NodeConfiguration
 import Testing
 
-@Suite("Who can read a file that holds a secret")
+@Suite("Who can read a file with a secret")
 struct FileExposureTests {
-    /// Of everything; its group is 20, unless it says otherwise.
+    /// The owner of all files; their group is 20 unless given.
     private let owner: UInt32 = 10
 
     private func facts(_ mode: UInt32, group: UInt32 = 20) -> FileExposure.Facts {
@@ -16,22 +16,22 @@ struct FileExposureTests {
         FileExposure(of: facts(file), below: directories, by: user)
     }
 
-    @Test("a file of mode 600 is its owner's, wherever it lies")
+    @Test("A file with mode 600 is readable by its owner only, wherever it is")
     func closed() {
         #expect(readers(0o600, [facts(0o777), facts(0o755)]) == nil)
         #expect(readers(0o400, []) == nil)
-        #expect(readers(0o611, [facts(0o755)]) == nil, "to run it or to write it is not to read it")
+        #expect(readers(0o611, [facts(0o755)]) == nil, "executing or writing is not reading")
     }
 
-    @Test("everybody reads what all may read, if every directory above lets them through")
+    @Test("A world-readable file is exposed if every directory above it can be entered")
     func everybody() {
         #expect(readers(0o644, [facts(0o755), facts(0o711)]) == .everybody)
         #expect(readers(0o604, [facts(0o755)], by: 99) == .everybody)
         #expect(readers(0o644, [facts(0o755), facts(0o700), facts(0o755)]) == nil)
-        #expect(readers(0o444, [facts(0o744)]) == nil, "to list a directory is not to pass it")
+        #expect(readers(0o444, [facts(0o744)]) == nil, "listing a directory is not entering it")
     }
 
-    @Test("a group reads what it may read, and passes directories as their group or as anybody")
+    @Test("A group-readable file is exposed if its group can enter the directories")
     func ofGroup() {
         #expect(readers(0o640, [facts(0o750), facts(0o755)]) == .group)
         #expect(readers(0o644, [facts(0o750)]) == .group)
@@ -40,7 +40,7 @@ struct FileExposureTests {
         #expect(readers(0o640, [facts(0o700)]) == nil)
     }
 
-    @Test("the group of another's file may be what lets the node in")
+    @Test("Group access to another owner's file may be the node's own")
     func ofAnother() {
         #expect(readers(0o640, [facts(0o755)], by: 11) == nil)
     }

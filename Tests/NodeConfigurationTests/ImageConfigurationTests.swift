@@ -4,9 +4,9 @@ import NodeConfiguration
 import Telemetry
 import Testing
 
-@Suite("Settings of images from the file")
+@Suite("Image settings of origins in the file")
 struct ImageConfigurationTests {
-    @Test("what is listed gives the same when it is read again")
+    @Test("The listing is read as the same settings")
     func listing() throws {
         let file = """
             images:
@@ -23,7 +23,7 @@ struct ImageConfigurationTests {
         #expect(given.listing.contains { $0.contains("origins: ") && $0.contains("8443") })
     }
 
-    @Test("what an origin does not say is as for all images")
+    @Test("Settings that an origin lacks are inherited from all images")
     func inherited() throws {
         let block = try resolve(
             file: "images: {grace: 7d, client-ttl: 1m, origins: {a.example: {client-ttl: 2m}}}\n"
@@ -36,7 +36,7 @@ struct ImageConfigurationTests {
     }
 
     @Test(
-        "every fault is named with whose it is and what is allowed",
+        "Every error names its origin and what is allowed",
         arguments: [
             ("grase: 1h", "images: \"grase\" (from n.yaml, line 2) is not a setting of images; "),
             ("host: client", "images: \"host\" (from n.yaml, line 2) is not a setting of images"),

@@ -1,7 +1,7 @@
 import Harness
 import NodeConfiguration
 
-/// What these sources give, the file with its name `n.yaml`.
+/// Resolves settings from these sources, with the file named `n.yaml`.
 func resolve(
     flags: [String: [String]] = [:], environment: [String: String] = [:], file: String? = nil
 ) throws(ConfigurationErrors) -> Configuration {
@@ -9,7 +9,7 @@ func resolve(
         flags: flags, environment: environment, file: file.map { ("n.yaml", $0) })
 }
 
-/// The faults of the same, each a line.
+/// The errors of the same, as lines.
 func faults(
     _ file: String? = nil, flags: [String: [String]] = [:], environment: [String: String] = [:]
 ) -> [String] {
@@ -21,9 +21,9 @@ func faults(
     }
 }
 
-/// What loading the settings gives beside a file of this text, whose path `flags` may name.
+/// Loads settings with a file of this text, whose path `flags` may name.
 ///
-/// Without a text there is no such file. The lines are the faults, in which the path is `PATH`.
+/// Without a text there is no such file. The lines are the errors, with `PATH` for the path.
 func loadSettings(
     _ text: String?, flags: (_ path: String) -> [String: [String]]
 ) throws -> (configuration: Configuration?, lines: [String]) {

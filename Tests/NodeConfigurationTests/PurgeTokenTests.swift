@@ -4,17 +4,17 @@ import NodeConfiguration
 import Telemetry
 import Testing
 
-@Suite("Who may use PURGE, from settings and file")
+@Suite("Settings of PURGE")
 struct PurgeTokenTests {
     private static let word = "0123456789abcdef"
 
-    /// What loading gives with a file of these bytes; faults as lines.
+    /// The tokens loaded from a file of these bytes, and the errors as lines.
     private func load(_ text: String?) throws -> (tokens: [TokenDigest], lines: [String]) {
         let loaded = try loadSettings(text) { ["purge-token-file": [$0]] }
         return (loaded.configuration?.purgeTokens ?? [], loaded.lines)
     }
 
-    @Test("of each token its digest is kept")
+    @Test("Only the digests of tokens are kept")
     func tokens() throws {
         let given = try load("# ours\n\(Self.word)\r\n\(Self.word)=\n")
         let (one, other) = (try load(Self.word).tokens, try load(Self.word + "=").tokens)
@@ -25,7 +25,7 @@ struct PurgeTokenTests {
     }
 
     @Test(
-        "a file of no use stops the start and is named, without what it holds",
+        "An invalid file stops the start with the reason, without its content",
         arguments: [
             ("secret\n", "the token in line 1 has 6 characters"), ("", "it holds no token"),
             ("\(word)\n\(word)", "line 2 repeats a token"),
@@ -41,7 +41,7 @@ struct PurgeTokenTests {
             ])
     }
 
-    @Test("networks are a list, in either of their forms")
+    @Test("Networks are a list in either notation")
     func networks() throws {
         let given = try ConfigurationSources(
             flags: [:], environment: ["NUTHATCH_PURGE_FROM": "10.0.0.0/8 ::1"]
@@ -49,7 +49,7 @@ struct PurgeTokenTests {
         #expect(given.purgeFrom.map(\.description) == ["10.0.0.0/8", "::1/128"])
     }
 
-    @Test("a running node takes over networks, and tokens that were changed in their file")
+    @Test("A running node adopts networks, and tokens changed in their file")
     func reloaded() throws {
         let sources = ConfigurationSources(flags: [:], environment: [:])
         var next = try ConfigurationSources(

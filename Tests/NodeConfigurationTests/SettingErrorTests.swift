@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Refused values")
 struct SettingErrorTests {
-    /// A bad text, the setting it is for, and what the message says between source and allowed.
+    /// An invalid text, its setting, and the message's part between source and allowed values.
     struct Refusal: CustomTestStringConvertible, Sendable {
         let key: any AnySettingKey
         let text: String
@@ -104,7 +104,7 @@ struct SettingErrorTests {
     ]
 
     @Test(
-        "a message names the setting, its source, the fault and what is allowed",
+        "A message has the setting, its source, the error and what is allowed",
         arguments: refusals)
     func messageIsComplete(refusal: Refusal) {
         let setting = refusal.key.setting
@@ -125,7 +125,7 @@ struct SettingErrorTests {
         }
     }
 
-    @Test("every kind has a refusal in this table")
+    @Test("Every kind of setting has an error in this table")
     func everyKindIsRefused() {
         let refused = Set(Self.refusals.map { $0.key.setting.kind.placeholder })
         for setting in Setting.table where setting.kind.choices.isEmpty {
@@ -133,7 +133,7 @@ struct SettingErrorTests {
         }
     }
 
-    @Test("a refused text cannot break the line or fill the screen")
+    @Test("A refused text cannot break the line or fill the screen")
     func textIsQuoted() {
         let text = "a\n\u{1B}[2J\"" + String(repeating: "x", count: 1000)
         let error = #expect(throws: SettingError.self) {

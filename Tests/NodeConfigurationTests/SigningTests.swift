@@ -3,11 +3,11 @@ import HTTPRules
 import NodeConfiguration
 import Testing
 
-@Suite("The keys of signed URLs")
+@Suite("Settings of signed URLs")
 struct SigningTests {
     private static let secret = "0123456789abcdef0123456789abcdef"
 
-    @Test("the file's keys are taken, and a running node takes over others")
+    @Test("The keys in the file are used, and a running node adopts others")
     func taken() throws {
         let loaded = try loadSettings("a:\(Self.secret)\n") { ["signing-key-file": [$0]] }
         let next = try #require(loaded.configuration)
@@ -17,7 +17,7 @@ struct SigningTests {
         #expect(try before.changed(to: next).configuration.signingKeys == next.signingKeys)
     }
 
-    @Test("a file that is of no use stops the start and is named, without its secrets")
+    @Test("An invalid file stops the start with the reason, without its secrets")
     func faults() throws {
         let text = "\(Self.secret)\nshort-secret\n"
         #expect(
@@ -28,7 +28,7 @@ struct SigningTests {
             ])
     }
 
-    @Test("a site that is to be signed needs keys")
+    @Test("A site with signed URLs requires keys")
     func siteWithoutKeys() throws {
         let file = "sites:\n  a.example: {origin: http://o.example, signed: on}\n"
         #expect(

@@ -12,17 +12,17 @@ struct SiteConfigurationTests {
         return try resolve(file: file).sites[0].settings
     }
 
-    @Test("a node has no sites unless it is told of some")
+    @Test("A node has no sites by default")
     func none() throws {
         #expect(try resolve().sites.isEmpty)
         #expect(try resolve(file: "sites:\n").sites.isEmpty)
         #expect(try resolve(file: "sites: {}\n").sites.isEmpty)
     }
 
-    @Test("a plain site is a flag, a word of the variable, an item of the list, or a mapping")
+    @Test("A simple site is a flag, a word of the variable, a list item, or a mapping")
     func plainSites() throws {
         let site = "A.example=http://127.0.0.1:9000/"
-        let told = [
+        let configurations = [
             try resolve(flags: ["site": [site]]),
             try resolve(environment: ["NUTHATCH_SITE": " \(site)\n"]),
             try resolve(file: "site: ['\(site)']"),
@@ -30,7 +30,7 @@ struct SiteConfigurationTests {
             try resolve(file: "sites:\n  A.example: http://127.0.0.1:9000/\n"),
             try resolve(file: "sites:\n  a.example: {origin: 'http://127.0.0.1:9000'}\n"),
         ]
-        for configuration in told {
+        for configuration in configurations {
             #expect(configuration.sites.count == 1)
             #expect(configuration.sites[0].name == "a.example")
             #expect(configuration.sites[0].origin.description == "http://127.0.0.1:9000")
@@ -38,7 +38,7 @@ struct SiteConfigurationTests {
         }
     }
 
-    @Test("a flag stands in place of the list, and the mapping of sites beside either")
+    @Test("A flag replaces the list, and mappings of sites are added to either")
     func sourcesAreJoined() throws {
         let file = """
             site: [b.example=http://o.example]
@@ -52,7 +52,7 @@ struct SiteConfigurationTests {
         #expect(flagged == ["a.example", "c.example", "*"])
     }
 
-    @Test("a site alone suffices beyond loopback, and then nothing else may be fetched")
+    @Test("A site alone suffices beyond loopback, and then nothing else may be fetched")
     func siteSuffices() throws {
         let flags = ["listen": ["0.0.0.0:80"], "site": ["*=http://o.example"]]
         #expect(try resolve(flags: flags).allowOrigin.isEmpty)
@@ -61,7 +61,7 @@ struct SiteConfigurationTests {
         #expect(try resolve(flags: ["site": ["*=http://o.example"]]).allowOrigin.isEmpty)
     }
 
-    @Test("every setting of a site is taken from the file")
+    @Test("Every setting of a site can be set in the file")
     func everySetting() throws {
         var wanted = SiteSettings()
         let edge = Array("a: b".utf8)
@@ -133,7 +133,7 @@ struct SiteConfigurationTests {
         #expect(given == wanted)
     }
 
-    @Test("the defaults may be written out, and lists in their other forms")
+    @Test("Defaults may be written out, and lists in their other forms")
     func otherForms() throws {
         let defaults = """
             host: origin
@@ -156,7 +156,7 @@ struct SiteConfigurationTests {
         #expect(try listed == settings("negative-ttl: {404: 10s, 410: 60s}"))
     }
 
-    @Test("what is listed gives the same when it is read again")
+    @Test("The listing is read as the same sites")
     func listing() throws {
         let file = """
             site: [b.example=http://o.example]
@@ -175,7 +175,7 @@ struct SiteConfigurationTests {
         #expect(first.listing.contains("  a.example:8080:  # n.yaml, line 9"))
     }
 
-    @Test("a change of a site changes live and is named")
+    @Test("A site changes live, and the change is reported")
     func changes() throws {
         let file = "sites:\n  a.example: {origin: 'http://o.example', grace: 1h}\n"
         let before = try resolve(file: file)
@@ -195,7 +195,7 @@ struct SiteConfigurationTests {
         }
     }
 
-    @Test("every fault is named with its line and what is allowed")
+    @Test("Every error has its line and what is allowed")
     func faultsAreNamed() {
         let file = """
             sites:
@@ -236,7 +236,7 @@ struct SiteConfigurationTests {
             ])
     }
 
-    @Test("whom to believe over TLS is said for an origin over TLS")
+    @Test("Trust settings of TLS require an origin over TLS")
     func trust() throws {
         let pin = "sha256/AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="
         let lines = "    origin-ca: ca.pem\n    origin-pins: \(pin)\n"
@@ -251,28 +251,28 @@ struct SiteConfigurationTests {
             ])
     }
 
-    @Test("of a rule that is none it is said where, and what is allowed there")
+    @Test("An invalid rule is reported with its offset and what is allowed there")
     func originals() throws {
-        func said(_ value: String) -> [String] {
+        func reasons(_ value: String) -> [String] {
             let file = "sites: {a.example: {origin: 'http://o.example', originals: \(value)}}"
             return faults(file).map {
                 $0.replacing("site a.example: originals (from n.yaml, line 1): ", with: "")
             }
         }
         #expect(
-            said("'/thumbs/{size}'") == [
+            reasons("'/thumbs/{size}'") == [
                 "\"/thumbs/{size}\" is refused at byte 14: no place is the original's; "
                     + "allowed: one of {original}, {original*}, {url}, {url*}"
             ])
-        #expect(said("[thumbor, ' thumbor']")[0].hasPrefix("\" thumbor\" is given twice; "))
+        #expect(reasons("[thumbor, ' thumbor']")[0].hasPrefix("\" thumbor\" is given twice; "))
         let many = (0...8).map { "thumbor /\($0)" }.joined(separator: ", ")
-        #expect(said("[\(many)]")[0].hasPrefix("\"thumbor /8\" is one too many; allowed: "))
+        #expect(reasons("[\(many)]")[0].hasPrefix("\"thumbor /8\" is one too many; allowed: "))
         #expect(try settings("originals: nextjs").originals == [OriginalRule("nextjs")])
         #expect(try settings("originals: []").originals.isEmpty)
     }
 
     @Test(
-        "a value that is none is refused",
+        "An invalid value is refused",
         arguments: [
             "host: 'a b'", "host: '*'", "default-ttl: 3651d", "default-ttl: -1s", "ttl-limit: []",
             "types: [image]", "types: ['*/*']", "types: [a/*b]", "object-limit: 0",
@@ -291,7 +291,7 @@ struct SiteConfigurationTests {
         #expect(throws: ConfigurationErrors.self) { try settings(line) }
     }
 
-    @Test("two sites of one host are refused, wherever they are given")
+    @Test("Two sites with one host are refused, whatever their sources")
     func duplicates() {
         let file = "sites:\n  a.example: http://o.example\n  A.example.: http://p.example\n"
         let twice =
@@ -307,14 +307,14 @@ struct SiteConfigurationTests {
             ])
     }
 
-    @Test("sites that are no mapping stop the start")
+    @Test("A value for sites that is no mapping stops the start")
     func noMapping() {
         for text in ["sites: [a]", "sites: a", "sites: {a.example: [b]}", "sites: {[a]: b}"] {
             #expect(faults(text).count == 1, "\(text)")
         }
     }
 
-    @Test("a flag that is no site says why")
+    @Test("An invalid site flag is reported with the reason")
     func flags() {
         func line(_ site: String) -> String? {
             faults("", flags: ["site": [site]]).first
@@ -331,7 +331,7 @@ struct SiteConfigurationTests {
                 + allowed)
     }
 
-    @Test("trusted proxies are networks")
+    @Test("Trusted proxies are networks")
     func trustedProxies() throws {
         let flags = ["trusted-proxy": ["10.0.0.0/8", "::1"]]
         #expect(

@@ -4,7 +4,7 @@ import Harness
 import NodeConfiguration
 import Testing
 
-@Suite("Values that a site sends its origin are shown nowhere")
+@Suite("Secret field values of sites are never shown")
 struct SiteSecretTests {
     private let secret = "Bearer Zm9vYmFy"
 
@@ -12,7 +12,8 @@ struct SiteSecretTests {
         "sites:\n  a.example:\n    origin: http://o.example\n    set-request-fields: \(fields)\n"
     }
 
-    /// Loads a file whose one site has these fields, in which `VALUE` names a file with `text`.
+    /// Loads a file whose only site has these fields, with `VALUE` for the path of a file with
+    /// `text`.
     private func load(
         _ fields: String, _ text: String?
     ) throws -> (configuration: Configuration?, lines: [String]) {
@@ -29,7 +30,7 @@ struct SiteSecretTests {
         }
     }
 
-    @Test("the listing has the names, the paths of files, and no value")
+    @Test("The listing has names and paths of files, and no values")
     func listing() throws {
         let text = file("{Authorization: \(secret), X-Edge: a, X-Key: {file: /run/k}}")
         let configuration = try resolve(file: text)
@@ -40,14 +41,14 @@ struct SiteSecretTests {
         #expect(values(configuration) == [secret, "a", ""])
     }
 
-    @Test("what is listed in the place of a value is no value")
+    @Test("The placeholder of the listing is not accepted as a value")
     func redacted() {
         let lines = faults(file("{Authorization: (redacted)}"))
         #expect(lines.count == 1)
         #expect(lines.first?.contains("the value of \"Authorization\" is refused; ") == true)
     }
 
-    @Test("a value that is refused is not repeated")
+    @Test("A refused value is not repeated in the error")
     func refused() {
         for fields in ["{Authorization: ' \(secret)'}", "{Authorization: \"\(secret)\\n\"}"] {
             let lines = faults(file(fields))
@@ -55,7 +56,7 @@ struct SiteSecretTests {
         }
     }
 
-    @Test("of a change the names are told, also if nothing else has changed")
+    @Test("A changed value is reported by name, even if it is the only change")
     func changes() throws {
         let before = try resolve(file: file("{Authorization: \(secret)}"))
         let next = try resolve(file: file("{Authorization: Bearer YmFyZm9v}"))
@@ -66,7 +67,7 @@ struct SiteSecretTests {
         #expect(try before.changed(to: before).change.isEmpty)
     }
 
-    @Test("a file holds the value, and perhaps the end of its line")
+    @Test("A file contains the value, with or without the end of the line")
     func ofFile() throws {
         for text in [secret, secret + "\n", secret + "\r\n"] {
             let loaded = try load("{X-A: b, Authorization: {file: VALUE}}", text).configuration
@@ -79,7 +80,7 @@ struct SiteSecretTests {
     }
 
     @Test(
-        "a file of no use is named with its site and field, without what it holds",
+        "An invalid file is reported with its site and field, without its content",
         arguments: [
             (nil, "there is no such file"), ("", "it is empty"), ("\n", "it is empty"),
             ("Zm9v\nZm9v\n", "it holds no value of a field"),
@@ -96,7 +97,7 @@ struct SiteSecretTests {
     }
 
     @Test(
-        "only a value of a request's field may be a file's, and a file is one path",
+        "Only values of request fields may come from a file, given as one path",
         arguments: [
             "set-request-fields: {A: {file: ''}}", "set-request-fields: {A: {path: /a}}",
             "set-request-fields: {A: {file: /a, b: c}}", "set-request-fields: {A: {file: [/a]}}",
@@ -107,7 +108,7 @@ struct SiteSecretTests {
         #expect(faults(text).count == 1)
     }
 
-    @Test("a password in a URL that is refused is not repeated")
+    @Test("A password in a refused URL is not repeated in the error")
     func passwords() throws {
         let texts = [
             "origin-proxy: me:Zm9v@proxy.example:3128", "site: a.example=http://me:Zm9v@o.example",

@@ -1,11 +1,11 @@
 import NodeConfiguration
 import Testing
 
-@Suite("Files that are made to hurt")
+@Suite("Hostile YAML files")
 struct YAMLPrecheckTests {
     private func refusal(_ file: String) -> String? { faults(file).first }
 
-    @Test("an anchor is refused wherever it could stand, so that nothing can be multiplied")
+    @Test("An anchor is refused at any position, so that nothing can be multiplied")
     func bombs() {
         var laughs = "a: &a [x,x,x,x,x,x,x,x,x,x]\n"
         for level in 1..<20 {
@@ -23,7 +23,7 @@ struct YAMLPrecheckTests {
         }
     }
 
-    @Test("what looks like an anchor and is none is taken")
+    @Test("Text that only looks like an anchor is accepted")
     func harmless() {
         for text in [
             "# R&D, Q & A, this &that\nloops: 1\n", "  # a &b ?\nloops: 1", "cache-dir: /a&b",
@@ -33,7 +33,7 @@ struct YAMLPrecheckTests {
         }
     }
 
-    @Test("depth and length are refused in a line, and do no harm")
+    @Test("Excessive depth and length are refused with a line, and do no harm")
     func deepAndLong() {
         for text in [
             String(repeating: "[", count: 100_000),
@@ -53,7 +53,7 @@ struct YAMLPrecheckTests {
         }
     }
 
-    @Test("a file of a MiB is read, and one byte more is not")
+    @Test("A file of one MiB is accepted, and one byte more is not")
     func size() {
         let room = (1 << 20) - "loops: 1\n".utf8.count - 1
         let comment = "#" + String(repeating: "x", count: room)

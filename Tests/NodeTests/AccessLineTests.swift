@@ -7,7 +7,7 @@ import Testing
 
 @Suite("Lines of the access log")
 struct AccessLineTests {
-    /// Answered at 2026-11-21T01:02:03.004Z.
+    /// A response at 2026-11-21T01:02:03.004Z.
     private func line(
         target: String = "/v1/image?url=http%3A%2F%2Fa", referer: [UInt8] = [],
         userAgent: [UInt8] = [], isRequest: Bool = true, trace: TraceContext? = nil,
@@ -32,7 +32,7 @@ struct AccessLineTests {
 
     private static let id = "00000000000000010000000000000002"
 
-    @Test("Combined: as Apache httpd writes it, with the id where the identity would be")
+    @Test("Combined: Apache httpd's format, with the request id as the identity")
     func combined() {
         let line = line(referer: Array("http://r/".utf8), userAgent: Array("curl/8 (x)".utf8))
         #expect(
@@ -42,7 +42,7 @@ struct AccessLineTests {
                 + "\"curl/8 (x)\"\n")
     }
 
-    @Test("Combined: what is not there, and a request that was none, is a hyphen")
+    @Test("Combined: missing values and an invalid request are hyphens")
     func nothing() {
         #expect(text(line(), .combined).hasSuffix(" 200 12 \"-\" \"-\"\n"))
         #expect(
@@ -51,7 +51,7 @@ struct AccessLineTests {
     }
 
     @Test(
-        "Combined: no byte of a stranger ends a quotation or the line",
+        "Combined: no byte of a client ends a quotation or the line",
         arguments: [
             ([0x22], #"\""#), ([0x5C], #"\\"#), ([0x5C, 0x22], #"\\\""#), ([0x0A], #"\n"#),
             ([0x0D], #"\r"#), ([0x09], #"\t"#), ([0x0B], #"\v"#), ([0x08], #"\b"#),
@@ -64,7 +64,7 @@ struct AccessLineTests {
         #expect(line.hasSuffix(" 12 \"\(escaped)\" \"\(escaped)\"\n"), "\(line)")
     }
 
-    @Test("JSON: one object with what the request was and became")
+    @Test("JSON: one object with the request and its outcome")
     func json() throws {
         let trace = TraceContext(
             parent: Array("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01".utf8))
@@ -82,12 +82,12 @@ struct AccessLineTests {
         #expect(members["duration_us"] as? Int == 7_000 && members["complete"] as? Bool == true)
     }
 
-    @Test("JSON: without a trace there is no such member")
+    @Test("JSON: without a trace there is no member for it")
     func untraced() {
         #expect(!text(line(), .json).contains("trace"))
     }
 
-    @Test("Questions of other nodes are told in JSON alone")
+    @Test("Queries from other nodes are logged in JSON only")
     func peers() {
         #expect(text(line(on: .peer), .json).contains("\"port\":\"peer\""))
         var buffer = ByteBuffer()

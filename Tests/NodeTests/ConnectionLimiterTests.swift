@@ -2,14 +2,14 @@ import Ground
 import Front
 import Testing
 
-@Suite("Who gets in on a port")
+@Suite("Limits on the connections of a port")
 struct ConnectionLimiterTests {
     private typealias Holder = ConnectionLimiter.ClientKey
 
     private let near = Holder(.v4(0x7F00_0001))
     private func far(_ number: UInt32) -> Holder { Holder(.v4(0xC000_0200 + number)) }
 
-    @Test("as many as there are places get in, and another one when one has left")
+    @Test("Connections are admitted up to the limit, and again when one has closed")
     func places() {
         var places = ConnectionLimiter()
         let limits = ConnectionLimiter.Limits(connectionsMax: 3)
@@ -21,7 +21,7 @@ struct ConnectionLimiterTests {
         #expect(places.admit(near, limits) == .connectionLimitReached)
     }
 
-    @Test("places that are kept for the machine itself are taken by nobody else")
+    @Test("Slots reserved for the machine itself are not used by others")
     func reserved() {
         var places = ConnectionLimiter()
         let limits = ConnectionLimiter.Limits(connectionsMax: 5, reservedForLocal: 2)
@@ -29,13 +29,13 @@ struct ConnectionLimiterTests {
         #expect(places.admit(far(2), limits) == .connectionLimitReached)
         for _ in 0..<2 { #expect(places.admit(near, limits) == .admitted) }
         #expect(places.admit(near, limits) == .connectionLimitReached)
-        // It has gone back to where it came from.
+        // It was returned to its pool.
         places.remove(near)
         #expect(places.admit(far(2), limits) == .connectionLimitReached)
         #expect(places.admit(near, limits) == .admitted)
     }
 
-    @Test("the machine itself may have more than what is kept for it, and others still theirs")
+    @Test("The machine itself may use more than its reserve, and others keep their slots")
     func manyOfTheMachine() {
         var places = ConnectionLimiter()
         let limits = ConnectionLimiter.Limits(connectionsMax: 5, reservedForLocal: 2)
@@ -46,7 +46,7 @@ struct ConnectionLimiterTests {
                 && places.admit(near, limits) == .connectionLimitReached)
     }
 
-    @Test("a client has its share, of IPv6 a network of 64 bits, and the others have theirs")
+    @Test("A client has a share, of IPv6 by its /64, and others keep theirs")
     func shares() {
         var places = ConnectionLimiter()
         let limits = ConnectionLimiter.Limits(connectionsMax: 100, perClientMax: 2)
@@ -61,14 +61,14 @@ struct ConnectionLimiterTests {
         #expect(places.admit(sixth(7, 99), limits) == .clientLimitReached)
         #expect(places.admit(far(2), limits) == .admitted)
         #expect(places.admit(sixth(8, 0), limits) == .admitted)
-        // A mapped address is the one that it maps.
+        // A mapped address counts as the IPv4 address.
         let mapped = Holder(.v6(0xFFFF_C000_0201))
         #expect(places.admit(mapped, limits) == .clientLimitReached)
         places.remove(far(1))
         #expect(places.admit(mapped, limits) == .admitted)
     }
 
-    @Test("a share that nobody has set does not bind the machine itself; one that is set does")
+    @Test("The default share does not apply to the machine itself; a configured one does")
     func machineShare() {
         for spares in [true, false] {
             var places = ConnectionLimiter()
@@ -79,7 +79,7 @@ struct ConnectionLimiterTests {
         }
     }
 
-    @Test("a proxy is bound by no share until it says for whom it speaks; that one's counts then")
+    @Test("A proxy has no share until it names its client; then the client's applies")
     func proxies() {
         var places = ConnectionLimiter()
         let limits = ConnectionLimiter.Limits(connectionsMax: 9, perClientMax: 1)
@@ -94,7 +94,7 @@ struct ConnectionLimiterTests {
             places.admit(far(9), limits) == .admitted && places.admit(near, limits) == .admitted)
     }
 
-    @Test("whoever comes and goes in whatever order, all places are free when all have gone")
+    @Test("In any order of opening and closing, all slots are free when all are closed")
     func balance() {
         var places = ConnectionLimiter()
         let limits = ConnectionLimiter.Limits(
@@ -116,7 +116,7 @@ struct ConnectionLimiterTests {
         for _ in 0..<12 { #expect(places.admit(far(1), limits) == .admitted) }
     }
 
-    @Test("one client never has all places by default, however few there are")
+    @Test("By default one client never has all slots, however few there are")
     func shareOfFew() {
         let shares: [(places: Int, share: Int)] = [
             (1, 1), (2, 2), (4, 3), (50, 38), (341, 256), (1_000, 256), (10_000, 2_500),
@@ -127,7 +127,7 @@ struct ConnectionLimiterTests {
     }
 }
 
-@Suite("Which idle connections go first")
+@Suite("Which idle connections are closed first")
 struct IdleOrderTests {
     private func item(_ place: Int, _ second: Int64, isReserved: Bool = false)
         -> IdleConnectionOrder.Item
@@ -137,7 +137,7 @@ struct IdleOrderTests {
             isReserved: isReserved)
     }
 
-    @Test("the longest idle one goes first, and those of the machine itself last")
+    @Test("The connection idle longest is closed first, local ones last")
     func order() {
         let items = [
             item(0, 5), item(1, 1, isReserved: true), item(2, 9), item(3, 2), item(4, 0),
@@ -147,7 +147,7 @@ struct IdleOrderTests {
         #expect(IdleConnectionOrder.next(of: []).isEmpty)
     }
 
-    @Test("a list is short, and has the longest idle ones of all")
+    @Test("The list is bounded and has the longest idle connections of all")
     func many() {
         let items = (0..<1_000).map { item($0, Int64(($0 * 7_919) % 1_000)) }
         let next = IdleConnectionOrder.next(of: items)

@@ -1,9 +1,9 @@
 import Node
 import Testing
 
-@Suite("What operators say about draining")
+@Suite("Commands to drain")
 struct DrainControlTests {
-    @Test("a node hands over once, however often it is told to, and stays")
+    @Test("A node hands off once, however often it is commanded, and stays")
     func stays() {
         var orders = DrainControl()
         #expect(orders.drain(thenStop: false) == .handOff(1))
@@ -12,7 +12,7 @@ struct DrainControlTests {
         #expect(orders.drain(thenStop: false) == nil)
     }
 
-    @Test("it stops once, when all is handed over, whenever it was told to", arguments: 0..<3)
+    @Test("A node stops once, after its handoff, in any order of the commands", arguments: 0..<3)
     func stops(moment: Int) {
         var orders = DrainControl()
         #expect(orders.drain(thenStop: moment == 0) == .handOff(1))
@@ -22,7 +22,7 @@ struct DrainControlTests {
         #expect(orders.drain(thenStop: true) == nil && orders.isCurrent(1))
     }
 
-    @Test("what it can hand over only later is handed over then, before it stops")
+    @Test("A handoff that is possible only later happens then, before the node stops")
     func later() {
         var orders = DrainControl()
         #expect(orders.restartHandoff() == nil)
@@ -33,7 +33,7 @@ struct DrainControlTests {
         #expect(orders.handoffCompleted(1) == .stop(1))
     }
 
-    @Test("put back on the ring it does not stop, and what was begun for it counts no more")
+    @Test("After an undo a node does not stop, and the handoff in progress no longer counts")
     func undone() {
         var orders = DrainControl()
         #expect(orders.undrain() == false)

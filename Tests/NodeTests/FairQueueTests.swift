@@ -1,9 +1,9 @@
 import Front
 import Testing
 
-@Suite("Whose turn it is")
+@Suite("A fair queue")
 struct FairQueueTests {
-    @Test("holders take turns, and those of one holder go as they came")
+    @Test("Holders alternate, and items of one holder are in order")
     func rotation() {
         var line = FairQueue<String, Int>()
         for number in 1...4 { line.append(number, of: "greedy") }
@@ -14,7 +14,7 @@ struct FairQueueTests {
         #expect(line.isEmpty && line.next() == nil)
     }
 
-    @Test("who comes again after its turn waits for one of every other holder's")
+    @Test("A holder that returns waits for one item of every other holder")
     func again() {
         var line = FairQueue<String, Int>()
         for number in 1...3 { line.append(number, of: "greedy") }

@@ -2,11 +2,12 @@ import Ground
 import Peering
 import Testing
 
-@Suite("What the log says of the fence")
+@Suite("Log lines about the fence")
 struct FenceLogLimiterTests {
     private func at(_ seconds: Int64) -> Instant { .zero + .seconds(seconds) }
 
-    @Test("a fence that stays closed is told of after a while and every minute, and that it opened")
+    @Test(
+        "A fence that stays closed is logged after a while and every minute, and its opening once")
     func closed() {
         var report = FenceLogLimiter()
         var lines: [Int64: FenceLogLimiter.Event] = [:]
@@ -22,7 +23,7 @@ struct FenceLogLimiterTests {
             ])
     }
 
-    @Test("one that was closed for a moment is not worth a line")
+    @Test("A fence that was closed for a moment is not logged")
     func moment() {
         var report = FenceLogLimiter()
         for second in 0..<100 as Range<Int64> {

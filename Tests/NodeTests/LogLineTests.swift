@@ -13,7 +13,7 @@ struct LogLineTests {
             .text(format)
     }
 
-    @Test("text: time, level and message as they are, and behind them the words of logfmt")
+    @Test("text: time, level and message, followed by logfmt fields")
     func text() {
         #expect(
             line("all is\nwell", ["b": .stringConvertible(3), "a": "x y"], .text)
@@ -26,7 +26,7 @@ struct LogLineTests {
         }
     }
 
-    @Test("logfmt: words stand bare, everything else in quotes")
+    @Test("logfmt: simple words are bare, everything else is quoted")
     func logfmt() {
         let metadata: Logger.Metadata = [
             "b": .stringConvertible(3), "a": "x y", "list": ["1", "2 3"], "map": ["k": "v"],
@@ -38,7 +38,7 @@ struct LogLineTests {
                 + #"list="1, 2 3" map="k v" path="/a\\b" q="a=\"b\"""# + "\n")
     }
 
-    @Test("JSON: numbers and truths as such, lists as lists, no key twice")
+    @Test("JSON: numbers and booleans keep their types, lists too, and keys are unique")
     func json() throws {
         let metadata: Logger.Metadata = [
             "n": .stringConvertible(3), "yes": .stringConvertible(true), "list": ["1", ["2"]],
@@ -54,7 +54,7 @@ struct LogLineTests {
     }
 
     @Test(
-        "no text of a stranger ends the line, leaves it, or turns it",
+        "No client's text ends a line, leaves its field or changes its direction",
         arguments: [
             "\n", "\r\n", "\u{0}", "\u{1B}[31m", "\u{7F}", "\u{85}", "\u{9B}2J", "\u{2028}",
             "\u{202E}gpj", "\u{E0001}", "\"", "\\", "\\n", "é日本", "a=b", "{}", " ", "\u{A0}",

@@ -9,7 +9,7 @@ import Synchronization
 import Telemetry
 import Testing
 
-/// Keeps what is logged, as `level message`.
+/// A handler that keeps lines as `level message`.
 private struct LogLines: LogHandler {
     private final class Lines: Sendable {
         let all = Mutex<[String]>([])
@@ -31,7 +31,7 @@ private struct LogLines: LogHandler {
     }
 }
 
-/// A node's memory tier in a container whose files are written by the test.
+/// A node's memory tier in a container whose files the test writes.
 private struct Container {
     let store: MemoryStore
     let counters = NodeCounters()
@@ -42,7 +42,7 @@ private struct Container {
 
     var rootPath: String { root.path }
 
-    /// `memory-limit` of 128 MiB in a container of `limitMiB`.
+    /// Creates a container of `limitMiB` with a `memory-limit` of 128 MiB.
     init(limitMiB: Int, workingMiB: Int) throws {
         store = MemoryStore(.init(limitBytes: 128 << 20), hashing: KeyedHash(key0: 1, key1: 2))
         let log = log
@@ -55,7 +55,7 @@ private struct Container {
         try take(workingMiB)
     }
 
-    /// From now on so much of the container's memory is taken.
+    /// Sets the container's memory usage.
     func take(_ mebibytes: Int) throws {
         try write("groups/memory.current", "\(mebibytes << 20)\n")
     }
@@ -70,7 +70,7 @@ private struct Container {
         try FileManager.default.removeItem(at: root)
     }
 
-    /// True once `isSo`, within half a minute.
+    /// True once `isSo` is, within half a minute.
     func reached(_ isSo: () -> Bool) async throws -> Bool {
         for _ in 0..<3_000 {
             if isSo() { return true }
@@ -90,9 +90,9 @@ private struct Container {
     }
 }
 
-@Suite("A node watches the memory of its container")
+@Suite("Watching the memory of a container")
 struct MemoryPressureMonitorTests {
-    @Test("what becomes short is given up, said once, and had again at once when turned off")
+    @Test("Under pressure the limit falls with one log line, and turning it off restores the limit")
     func shrinks() async throws {
         let container = try Container(limitMiB: 512, workingMiB: 100)
         let store = container.store
@@ -121,7 +121,7 @@ struct MemoryPressureMonitorTests {
         #expect(container.log.all.count == 2)
     }
 
-    @Test("a limit that does not fit is said before anything is held, and less is held")
+    @Test("A limit that does not fit is logged at start, and reduced")
     func misfit() async throws {
         let container = try Container(limitMiB: 128, workingMiB: 15)
         container.start()
@@ -131,7 +131,7 @@ struct MemoryPressureMonitorTests {
         try await container.stop()
     }
 
-    @Test("turned off, nothing is given up, but what does not fit is said")
+    @Test("When turned off, nothing is reduced, but a limit that does not fit is logged")
     func turnedOff() async throws {
         let container = try Container(limitMiB: 128, workingMiB: 127)
         container.start(isOn: false)
@@ -146,7 +146,7 @@ struct MemoryPressureMonitorTests {
         try await container.stop()
     }
 
-    @Test("without anything to read it says so, and holds all of it")
+    @Test("Without readable files that is logged, and the whole limit applies")
     func nothingToRead() async throws {
         let container = try Container(limitMiB: 128, workingMiB: 127)
         try FileManager.default.removeItem(atPath: container.rootPath)

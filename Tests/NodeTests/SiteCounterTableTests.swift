@@ -2,20 +2,20 @@ import Front
 import Telemetry
 import Testing
 
-@Suite("Counters of sites through changes of settings")
+@Suite("Counters of sites across changes of settings")
 struct SiteCounterTableTests {
-    @Test("a site's figures are the sums over loops, in the order of the sites")
+    @Test("A site's figures are the sums over event loops, in the order of the sites")
     func sums() {
-        let ledger = SiteCounterTable()
-        ledger.adopt(["b", "a"])
+        let table = SiteCounterTable()
+        table.adopt(["b", "a"])
         for loop in 0..<3 {
-            let counters = ledger.counters(of: ["b", "a"], loop: loop)
+            let counters = table.counters(of: ["b", "a"], loop: loop)
             for (place, metric) in SiteMetric.allCases.enumerated() {
                 counters[0].add(metric, place)
                 counters[1].add(metric)
             }
         }
-        let figures = ledger.snapshots()
+        let figures = table.snapshots()
         #expect(figures.map(\.name) == ["b", "a"])
         for (place, metric) in SiteMetric.allCases.enumerated() {
             #expect(figures[0][metric] == UInt64(3 * place))
@@ -23,21 +23,21 @@ struct SiteCounterTableTests {
         }
     }
 
-    @Test("a site that stays goes on counting, one that is gone is forgotten")
+    @Test("A remaining site keeps its counters, and those of a removed one are dropped")
     func changes() {
-        let ledger = SiteCounterTable()
-        ledger.adopt(["a", "b"])
-        let old = ledger.counters(of: ["a", "b"], loop: 0)
+        let table = SiteCounterTable()
+        table.adopt(["a", "b"])
+        let old = table.counters(of: ["a", "b"], loop: 0)
         for counters in old { counters.add(.requests(.hit)) }
-        ledger.adopt(["c", "b"])
+        table.adopt(["c", "b"])
         old[1].add(.requests(.hit))
-        let new = ledger.counters(of: ["c", "b"], loop: 0)
+        let new = table.counters(of: ["c", "b"], loop: 0)
         new[1].add(.requests(.hit))
-        #expect(ledger.snapshots().map(\.name) == ["c", "b"])
-        #expect(ledger.snapshots().map { $0[.requests(.hit)] } == [0, 3])
-        ledger.counters(of: ["a"], loop: 0)[0].add(.requests(.hit))
-        #expect(ledger.snapshots().map { $0[.requests(.hit)] } == [0, 3])
-        ledger.adopt(["a"])
-        #expect(ledger.snapshots().map { $0[.requests(.hit)] } == [0])
+        #expect(table.snapshots().map(\.name) == ["c", "b"])
+        #expect(table.snapshots().map { $0[.requests(.hit)] } == [0, 3])
+        table.counters(of: ["a"], loop: 0)[0].add(.requests(.hit))
+        #expect(table.snapshots().map { $0[.requests(.hit)] } == [0, 3])
+        table.adopt(["a"])
+        #expect(table.snapshots().map { $0[.requests(.hit)] } == [0])
     }
 }

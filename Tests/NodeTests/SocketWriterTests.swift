@@ -5,9 +5,9 @@ import Platform
 import Synchronization
 import Testing
 
-@Suite("What is written to a client's socket")
+@Suite("Writing to a client's socket")
 struct SocketWriterTests {
-    @Test("comes in order, whether the socket takes all of a piece, a part of it or nothing")
+    @Test("Bytes arrive in order, whether the socket accepts a piece whole, in part or not at all")
     func order() async throws {
         let sent = Sent()
         let server = try await ServerBootstrap(group: .singletonMultiThreadedEventLoopGroup)
@@ -28,19 +28,20 @@ struct SocketWriterTests {
         while case .bytes = client.receive(into: &received, bytesMax: 10_000, .seconds(30)) {}
         try await server.close()
         #expect(Array(received.readableBytesView) == Writer.bytes)
-        // Both happened, or nothing was tried.
+        // Both cases occurred; otherwise nothing was tested.
         #expect(sent.whole.load(ordering: .relaxed) > 0)
         #expect(sent.partly.load(ordering: .relaxed) > 0)
     }
 }
 
-/// How flushes ended.
+/// Counts of flushes by their outcome.
 private final class Sent: Sendable {
     let whole = Atomic(0)
     let partly = Atomic(0)
 }
 
-/// Writes all of ``bytes`` when a client has come, in pieces of very different sizes, each flushed.
+/// Writes all of ``bytes`` to a new connection, in pieces of very different sizes with a flush
+/// each.
 private final class Writer: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
 

@@ -5,7 +5,7 @@ import NIOPosix
 import Origin
 import Testing
 
-@Suite("Which addresses are connected to")
+@Suite("The addresses to which connections are made")
 struct AddressTests {
     static let hiAndClose: [ByteOrigin.Step] = hi + [.close]
 
@@ -32,7 +32,7 @@ struct AddressTests {
         }
     }
 
-    @Test("Of a name's addresses only the allowed ones are connected to")
+    @Test("Of a name's addresses only the allowed ones are used")
     func mixed() async throws {
         let names = ["mixed.example": [["127.0.0.2", "10.0.0.1", "127.0.0.1", "::1"]]]
         try await Rig.run(opening: ["127.0.0.1/32"], names: names) { rig in
@@ -44,7 +44,7 @@ struct AddressTests {
         }
     }
 
-    @Test("The next address is tried when one takes no connection")
+    @Test("If a connection fails, the next address is tried")
     func nextAddress() async throws {
         let names = ["two.example": [["127.0.0.3", "127.0.0.1"]]]
         try await Rig.run(names: names) { rig in
@@ -54,7 +54,7 @@ struct AddressTests {
         }
     }
 
-    @Test("An address in the URL passes the guard too, and no resolver is asked")
+    @Test("An address in the URL is subject to the guard, and is not looked up")
     func literals() async throws {
         try await Rig.run(opening: []) { rig in
             for host in ["127.0.0.1", "[::1]", "[::ffff:127.0.0.1]", "169.254.169.254"] {
@@ -68,7 +68,7 @@ struct AddressTests {
         }
     }
 
-    @Test("An IPv6 address in the URL is connected to")
+    @Test("A connection to an IPv6 address in the URL")
     func ipv6() async throws {
         try await Rig.run { rig in
             guard let origin = try? await rig.origin(address: "::1", hi) else { return }
@@ -78,7 +78,7 @@ struct AddressTests {
         }
     }
 
-    @Test("Only origins that a pattern names are fetched from, before anything is looked up")
+    @Test("Origins that match no pattern are refused before any look-up")
     func patterns() async throws {
         let names = ["a.example": [["127.0.0.1"]], "b.example": [["127.0.0.1"]]]
         try await Rig.run(patterns: ["a.example"], names: names) { rig in
@@ -91,7 +91,7 @@ struct AddressTests {
         }
     }
 
-    @Test("New rules hold from then on, also where a connection was idle")
+    @Test("Changed rules apply from then on, even to idle connections")
     func adopted() async throws {
         try await Rig.run { rig in
             let origin = try await rig.origin(hi)
@@ -101,13 +101,13 @@ struct AddressTests {
                     settings: $0.settings, addressGuard: AddressGuard(), patterns: [.everything])
             }
             guard case .addressRefused? = try await rig.get(origin.port).failure else {
-                Issue.record("an idle connection was used under new rules")
+                Issue.record("an idle connection was used under changed rules")
                 return
             }
         }
     }
 
-    @Test("Fetches that wait for the same name share one look-up")
+    @Test("Concurrent fetches share one look-up of a name")
     func lookupsShared() async throws {
         try await Rig.run(names: ["slow.example": []]) { rig in
             var outcomes: [EventLoopFuture<Outcome>] = []
@@ -124,7 +124,7 @@ struct AddressTests {
         }
     }
 
-    @Test("Past the number of look-ups a fetch is refused as overload")
+    @Test("At the limit on look-ups a fetch is refused as overloaded")
     func lookupsMax() async throws {
         try await Rig.run(
             names: ["slow.example": []], settings: { $0.lookupsMax = 1 }
@@ -137,7 +137,7 @@ struct AddressTests {
         }
     }
 
-    @Test("The system's resolver knows localhost, and says when a name does not exist")
+    @Test("The system's resolver knows localhost and reports unknown names")
     func system() async throws {
         let threads = NIOThreadPool(numberOfThreads: 1)
         threads.start()

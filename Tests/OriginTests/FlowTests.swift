@@ -5,7 +5,7 @@ import NIOPosix
 import Origin
 import Testing
 
-@Suite("Pausing, cancelling and time limits")
+@Suite("Flow control, cancellation and timeouts")
 struct FlowTests {
     static let count = 50_000_000
     static let window = 64 * 1024
@@ -18,7 +18,7 @@ struct FlowTests {
             + last
     }
 
-    @Test("A fast origin fills neither memory nor delegate while the fetch is paused")
+    @Test("While a fetch is paused, a fast origin fills neither memory nor the delegate")
     func paused() async throws {
         try await Rig.run(settings: { $0.receiveWindowBytes = Self.window }) { rig in
             let origin = try await rig.origin(Self.flood(Self.count))
@@ -30,14 +30,15 @@ struct FlowTests {
                 recorder.keepsBody = false
                 recorder.afterEach = { _ in fetch.pause() }
             }
-            // While another fetch on the same loop takes all of its body, this one could have too.
+            // In the time another fetch on the same loop reads all its body, this one could have
+            // too.
             let beside = try await rig.begin(other.port) { recorder, _ in
                 recorder.keepsBody = false
             }
             #expect(try await beside.get().end == .ended(delimitedByClose: false))
             let seen = try await loop.submit { box.value?.value.0.bytesSeen ?? 0 }.get()
             #expect(seen <= 64 * 1024)
-            // What the kernel keeps for both sides of the connection.
+            // The kernel's buffers on both sides of the connection.
             #expect(origin.bytesSent <= 16_000_000)
             try await loop.submit {
                 guard let (recorder, fetch) = box.value?.value else { return }
@@ -51,7 +52,7 @@ struct FlowTests {
         }
     }
 
-    @Test("Pausing after each piece and resuming later changes nothing of the body")
+    @Test("Pausing after each piece does not change the body")
     func stuttering() async throws {
         let count = 3_000_000
         try await Rig.run { rig in
@@ -73,7 +74,7 @@ struct FlowTests {
     }
 
     @Test(
-        "What an origin sent before it went away is kept for a paused fetch",
+        "A paused fetch keeps what the origin sent before it disconnected",
         arguments: [ByteOrigin.Step.close, .reset])
     func closedWhilePaused(how: ByteOrigin.Step) async throws {
         let count = 100_000
@@ -92,7 +93,7 @@ struct FlowTests {
                     origin.openGate()
                 }
             }
-            // The connection is gone from the client's books; the fetch is not.
+            // The client no longer counts the connection, but the fetch continues.
             try await rig.until { $0.connections == 0 }
             #expect(try await rig.usage().fetches == 1)
             let seen = try await loop.submit { box.value?.value.0.bytesSeen ?? 0 }.get()
@@ -113,13 +114,13 @@ struct FlowTests {
         }
     }
 
-    /// A moment in the life of a fetch, and what its origin does until then.
+    /// A phase of a fetch, with the origin's steps until then.
     enum Moment: CaseIterable, Sendable {
         case atOnce, resolving, connecting, awaitingHead, afterHead, inBody, paused, afterEnd
     }
 
     @Test(
-        "Cancelling at any moment tells nothing more and leaves nothing", arguments: Moment.allCases
+        "Cancelling in any phase leaves nothing behind", arguments: Moment.allCases
     )
     func cancelled(at moment: Moment) async throws {
         try await Rig.run(names: ["slow.example": []]) { rig in
@@ -169,7 +170,7 @@ struct FlowTests {
         }
     }
 
-    @Test("A cancelled or ended fetch lets its delegate go")
+    @Test("A cancelled or ended fetch releases its delegate")
     func letGo() async throws {
         try await Rig.run { rig in
             let origin = try await rig.origin(Self.flood(100))
@@ -192,7 +193,7 @@ struct FlowTests {
         }
     }
 
-    @Test("An origin that says nothing is given up after the limit on the head")
+    @Test("A silent origin is given up after the limit on the head")
     func headLimit() async throws {
         try await Rig.run(settings: { $0.headLimit = .milliseconds(20) }) { rig in
             let origin = try await rig.origin([
@@ -205,7 +206,7 @@ struct FlowTests {
         }
     }
 
-    @Test("An origin that stops in the body is given up after the limit between bytes")
+    @Test("An origin that stalls in the body is given up after the idle limit")
     func idleLimit() async throws {
         try await Rig.run(settings: { $0.idleLimit = .milliseconds(20) }) { rig in
             let origin = try await rig.origin(
@@ -219,10 +220,10 @@ struct FlowTests {
         }
     }
 
-    @Test("A paused fetch meets the limit on the whole, not the one between bytes")
+    @Test("A paused fetch is subject to the total limit and not to the idle limit")
     func totalLimit() async throws {
         try await Rig.run(settings: {
-            // Long enough for the first bytes on a busy machine.
+            // Long enough for the first bytes on a loaded machine.
             $0.idleLimit = .milliseconds(50)
             $0.totalLimit = .milliseconds(300)
         }) { rig in
@@ -234,7 +235,7 @@ struct FlowTests {
         }
     }
 
-    @Test("A name that is never looked up is given up after the limit on connecting")
+    @Test("A look-up that does not end is given up after the connect limit")
     func connectLimit() async throws {
         try await Rig.run(
             names: ["slow.example": []], settings: { $0.connectLimit = .milliseconds(20) }

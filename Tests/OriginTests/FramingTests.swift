@@ -4,7 +4,7 @@ import NIOPosix
 import Origin
 import Testing
 
-@Suite("Answers over a socket")
+@Suite("Framing of responses over a socket")
 struct FramingTests {
     struct Answer: Sendable, CustomTestStringConvertible {
         let name: String
@@ -12,7 +12,7 @@ struct FramingTests {
         let body: String
         let end: Outcome.End
         let isKept: Bool
-        /// The origin closes it itself; whether we do first is left open.
+        /// True if the origin closes the connection itself; either side may then close first.
         let closesItself: Bool
 
         init(
@@ -141,7 +141,7 @@ struct FramingTests {
             ], body: "", .failed(.headTooLarge(bytesMax: 4096))),
     ]
 
-    @Test("An answer is taken as its framing says", arguments: wholeAnswers + brokenAnswers)
+    @Test("A response ends where its framing says", arguments: wholeAnswers + brokenAnswers)
     func answer(_ response: Answer) async throws {
         try await Rig.run(settings: { $0.headBytesMax = 4096 }) { rig in
             let origin = try await rig.origin(response.steps)
@@ -156,7 +156,7 @@ struct FramingTests {
         }
     }
 
-    @Test("A close-delimited answer that ends in a reset is not whole")
+    @Test("A response delimited by close is incomplete if it ends in a reset")
     func resetInBody() async throws {
         try await Rig.run { rig in
             let origin = try await rig.origin(
@@ -170,9 +170,7 @@ struct FramingTests {
         }
     }
 
-    @Test(
-        "The head tells the body's length, and when it was asked for and answered"
-    )
+    @Test("The head gives the body's length and the times of request and response")
     func head() async throws {
         try await Rig.run { rig in
             let origin = try await rig.origin(
@@ -188,7 +186,7 @@ struct FramingTests {
         }
     }
 
-    @Test("The request holds the URL's path, its host, our name, and no more of the client")
+    @Test("The request has the URL's path, its host, our name, and nothing else of the client")
     func request() async throws {
         try await Rig.run { rig in
             let origin = try await rig.origin(
@@ -202,7 +200,7 @@ struct FramingTests {
         }
     }
 
-    @Test("A large body arrives byte for byte, in pieces that hold at most twice their size")
+    @Test("A large body arrives unchanged, in pieces that hold at most twice their size")
     func large() async throws {
         let count = 20_000_000
         try await Rig.run { rig in

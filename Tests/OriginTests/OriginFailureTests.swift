@@ -14,7 +14,7 @@ struct OriginFailureTests {
         .tls(origin, TLSFailure(cause, as: .client))
     }
 
-    /// A failure, its status, side, whether it may be tried again, and its stable name.
+    /// A failure, its status, its side, whether a retry is allowed, and its stable name.
     static let rows: [(OriginFailure, UInt16, FailureSide, Bool, String)] = [
         (.originNotAllowed(origin), 403, .client, false, "origin-not-allowed"),
         (
@@ -71,7 +71,7 @@ struct OriginFailureTests {
     ]
 
     @Test(
-        "A failure says whose it is, what the client gets, and whether to try again",
+        "A failure determines the side at fault, the client's status and whether to retry",
         arguments: rows)
     func table(
         failure: OriginFailure, status: UInt16, side: FailureSide, mayRetry: Bool, name: String
@@ -82,8 +82,8 @@ struct OriginFailureTests {
         #expect(failure.problem.name == name)
     }
 
-    @Test("Clients are told no host and no port, and all failures to connect in the same words")
-    func told() {
+    @Test("Clients learn no host or port, and the same text for every failure to connect")
+    func disclosed() {
         let failures =
             Self.rows.map(\.0) + [
                 .connectFailed(Self.inner, reason: "refused"), .originNotAllowed(Self.inner),
@@ -104,14 +104,14 @@ struct OriginFailureTests {
         }
     }
 
-    @Test("Every refusal with 503 says when to come again, and nothing else does", arguments: rows)
+    @Test("Exactly the failures with status 503 have a Retry-After", arguments: rows)
     func retryAfter(
         failure: OriginFailure, status: UInt16, side: FailureSide, mayRetry: Bool, name: String
     ) {
         #expect((failure.retryAfter != nil) == (status == 503))
     }
 
-    @Test("An origin is left alone for what it does, not for what is asked of it or done here")
+    @Test("Failures of the origin count against it; bad requests and local failures do not")
     func countsAgainstOrigin() {
         let against: [OriginFailure] = [
             .connectFailed(Self.origin, reason: "refused"),

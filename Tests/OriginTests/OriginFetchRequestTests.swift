@@ -6,7 +6,7 @@ import Wire
 
 @Suite("Requests to an origin")
 struct OriginFetchRequestTests {
-    @Test("A request is written from the key and the lines that go with it")
+    @Test("A request is written from the key and its fields")
     func written() throws {
         let key = Array("http://a.example/b?c".utf8)
         let fields = try ["Accept: image/webp", "If-None-Match: W/\"x\""].map {
@@ -21,7 +21,7 @@ struct OriginFetchRequestTests {
         #expect(String(decoding: request.bytes, as: UTF8.self) == lines.joined(separator: "\r\n"))
     }
 
-    @Test("What the request is called goes with it, also where a redirect leads")
+    @Test("The request id is sent, also after a redirect")
     func cause() throws {
         let key = Array("http://a.example/b".utf8)
         let trace = TraceContext(
@@ -54,7 +54,7 @@ struct OriginFetchRequestTests {
                     host: host, port: UInt16(port), isSecure: url.hasPrefix("https")))
     }
 
-    @Test("What is no key is asked of nobody")
+    @Test("A text that is not a key makes no request")
     func noKey() {
         for key in ["a.example", "http://a.example/a b", "http://a.example/\r\nX: y", "//a/b"] {
             #expect(OriginFetchRequest(key: Array(key.utf8), fields: []) == nil)

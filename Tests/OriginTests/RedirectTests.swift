@@ -19,7 +19,7 @@ struct RedirectTests {
     }
 
     @Test(
-        "Each status that repeats a GET elsewhere is followed, on the connection that is there",
+        "Each status that redirects a GET is followed, on the same connection if possible",
         arguments: ["301 M", "302 F", "303 S", "307 T", "308 P"])
     func followed(status: String) async throws {
         try await Rig.run { rig in
@@ -34,7 +34,7 @@ struct RedirectTests {
         }
     }
 
-    @Test("300, 304 and 305, and a redirect without Location, are answers like others")
+    @Test("300, 304, 305 and a redirect without Location are final responses")
     func notFollowed() async throws {
         try await Rig.run { rig in
             for status in ["300 M", "305 U"] {
@@ -47,7 +47,7 @@ struct RedirectTests {
         }
     }
 
-    @Test("Without redirects allowed the redirect is the answer")
+    @Test("With redirects disabled a redirect is a final response")
     func off() async throws {
         try await Rig.run(settings: { $0.redirectsMax = 0 }) { rig in
             let origin = try await rig.origin(Self.redirect("/b"))
@@ -55,7 +55,7 @@ struct RedirectTests {
         }
     }
 
-    @Test("As many as allowed are followed, one more is refused")
+    @Test("Redirects are followed up to the limit, and one more is refused")
     func limit() async throws {
         try await Rig.run(settings: { $0.redirectsMax = 2 }) { rig in
             let steps = Self.redirect("/b") + Self.redirect("/c")
@@ -77,7 +77,7 @@ struct RedirectTests {
     }
 
     @Test(
-        "What is not a URL of http or https is refused",
+        "A target that is no http or https URL is refused",
         arguments: ["ftp://a.example/b", "javascript:alert(1)", "//user@a.example/", "//[::1/"])
     func nonsense(location: String) async throws {
         try await Rig.run { rig in
@@ -89,7 +89,7 @@ struct RedirectTests {
         }
     }
 
-    @Test("Every hop passes the guard, the list of origins and the schemes: the origin is at fault")
+    @Test("Every hop is subject to the guard, the origin patterns and the schemes")
     func guarded() async throws {
         let names = ["a.example": [["127.0.0.1"]], "b.example": [["127.0.0.1"]]]
         try await Rig.run(
@@ -113,7 +113,7 @@ struct RedirectTests {
         }
     }
 
-    @Test("The body of a redirect is dropped, however long, late or cut it is")
+    @Test("The body of a redirect is dropped, however long, late or truncated")
     func bodies() async throws {
         try await Rig.run { rig in
             let target = try await rig.origin((1...4).flatMap { _ in hi })
@@ -147,7 +147,7 @@ struct RedirectTests {
         }
     }
 
-    @Test("A failure after a redirect names where it happened")
+    @Test("A failure after a redirect names the host where it happened")
     func failureNamed() async throws {
         try await Rig.run { rig in
             let origin = try await rig.origin(Self.redirect("http://127.0.0.99:1/"))
@@ -160,7 +160,7 @@ struct RedirectTests {
         }
     }
 
-    @Test("The limit on the whole fetch runs over all its redirects")
+    @Test("The total limit applies across redirects")
     func totalLimit() async throws {
         try await Rig.run(
             settings: {

@@ -10,7 +10,7 @@ struct RequestBodyTests {
     static let ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
     static let whole = Outcome.End.ended(delimitedByClose: false)
 
-    /// Begins a fetch that gives `pieces` as they are taken.
+    /// Starts a fetch that sends `pieces` as they are accepted.
     private func begin(
         _ rig: Rig, _ request: OriginFetchRequest, _ pieces: [ByteBuffer],
         trailers: Trailers = Trailers(), giver box: LockedBox<NIOLoopBound<BodyGiver>?>? = nil,
@@ -25,7 +25,7 @@ struct RequestBodyTests {
         }
     }
 
-    @Test("A body of known length arrives byte for byte, and the connection is kept")
+    @Test("A body of known length arrives unchanged, and the connection is kept")
     func length() async throws {
         let count = 5_000_000
         try await Rig.run { rig in
@@ -51,7 +51,7 @@ struct RequestBodyTests {
         }
     }
 
-    @Test("A body of unknown length is chunked, with its trailers behind it")
+    @Test("A body of unknown length is chunked and followed by its trailers")
     func chunked() async throws {
         let trailers = try #require(Trailers(Array("X-Sum: 1\r\nY: \r\n".utf8)))
         try await Rig.run { rig in
@@ -74,7 +74,7 @@ struct RequestBodyTests {
         }
     }
 
-    @Test("What is given before there is a connection is kept for it")
+    @Test("A body sent before there is a connection is kept for it")
     func early() async throws {
         try await Rig.run { rig in
             let origin = try await rig.origin([.awaitRequestHead, .awaitBody(5), .send(Self.ok)])
@@ -90,7 +90,7 @@ struct RequestBodyTests {
         }
     }
 
-    @Test("A body that is said to be empty is, and the answer is not waited for in vain")
+    @Test("A body announced as empty is complete at once")
     func empty() async throws {
         try await Rig.run { rig in
             let origin = try await rig.origin([.awaitRequestHead, .send(Self.ok)])
@@ -105,7 +105,7 @@ struct RequestBodyTests {
         }
     }
 
-    @Test("An origin that does not read stops whoever gives, until it reads again")
+    @Test("An origin that does not read pauses the sender until it reads again")
     func backPressure() async throws {
         let count = 50_000_000
         try await Rig.run { rig in
@@ -121,13 +121,14 @@ struct RequestBodyTests {
             let outcome = try await begin(
                 rig, siteRequest(origin.port, .post, body: .length(UInt64(count))),
                 BodyGiver.flood(count), giver: box)
-            // While another fetch on the same loop takes as much, this one could have given it all.
+            // In the time another fetch on the same loop sends as much, this one could have sent it
+            // all.
             let beside = try await rig.begin(siteRequest(other.port)) { recorder, _ in
                 recorder.keepsBody = false
             }
             #expect(try await beside.get().end == Self.whole)
             let given = try await rig.loop.submit { box.value?.value.bytesGiven ?? 0 }.get()
-            // What the kernel keeps for both sides of the connection.
+            // The kernel's buffers on both sides of the connection.
             #expect(given <= 16_000_000)
             origin.openGate()
             #expect(try await outcome.get().end == Self.whole)
@@ -137,7 +138,7 @@ struct RequestBodyTests {
     }
 
     @Test(
-        "A refusal before the body is whole is the answer; the rest is not sent",
+        "An error response before the end of the body is final; the rest is not sent",
         arguments: ["Connection: close\r\n", ""], [false, true])
     func refused(field: String, isClosed: Bool) async throws {
         let count = 50_000_000
@@ -161,7 +162,7 @@ struct RequestBodyTests {
         }
     }
 
-    @Test("A good answer before the body is whole does not end the body")
+    @Test("A successful response before the end of the body does not end the body")
     func answeredEarly() async throws {
         try await Rig.run { rig in
             let origin = try await rig.origin(
@@ -185,7 +186,7 @@ struct RequestBodyTests {
         }
     }
 
-    @Test("A whole answer before the body is whole costs the connection")
+    @Test("A complete response before the end of the body costs the connection")
     func endedEarly() async throws {
         try await Rig.run { rig in
             let origin = try await rig.origin([.awaitRequestHead, .awaitBody(2), .send(Self.ok)])
@@ -198,7 +199,7 @@ struct RequestBodyTests {
         }
     }
 
-    @Test("Cancelling within the body closes the connection and tells nothing more")
+    @Test("Cancelling within the body closes the connection and ends all callbacks")
     func cancelled() async throws {
         try await Rig.run { rig in
             let origin = try await rig.origin([

@@ -3,7 +3,7 @@ import Origin
 import Testing
 import Wire
 
-@Suite("Reading an answer in pieces")
+@Suite("Reading a response in pieces")
 struct ResponseReaderTests {
     static let answers: [(String, body: String)] = [
         ("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", "hello"),
@@ -19,7 +19,7 @@ struct ResponseReaderTests {
     ]
 
     @Test(
-        "An answer ends where its framing says, in whatever reads the bytes behind it come",
+        "A response ends where its framing says, however the bytes are split",
         arguments: [
             ("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello\r\n", "hello", 2),
             ("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\nHTTP", "", 4),
@@ -48,7 +48,7 @@ struct ResponseReaderTests {
         }
     }
 
-    @Test("Wherever an answer is cut in two, it reads the same", arguments: answers)
+    @Test("A response reads the same wherever it is split", arguments: answers)
     func cut(response: String, body: String) {
         let bytes = Array(response.utf8)
         for cut in 0...bytes.count {
@@ -64,7 +64,7 @@ struct ResponseReaderTests {
                         #expect(buffer.readableBytes == 0)
                         break reading
                     case .interim: break
-                    case .trailers: Issue.record("trailers that nobody wants")
+                    case .trailers: Issue.record("unexpected trailers")
                     case .head: heads += 1
                     case .body(let piece): read += String(buffer: piece)
                     case .end: isWhole = true
@@ -78,7 +78,7 @@ struct ResponseReaderTests {
         }
     }
 
-    @Test("Trailers that are wanted come before the end, wherever the answer is cut in two")
+    @Test("Requested trailers come before the end, wherever the response is split")
     func trailers() throws {
         let section = "Sum: \u{E9}\r\nX:\r\n"
         let response =
@@ -100,7 +100,7 @@ struct ResponseReaderTests {
         }
     }
 
-    @Test("The end of an answer to HEAD is its head, and bytes behind it are left")
+    @Test("The response to HEAD ends with its head, and later bytes are left")
     func head() {
         var reader = ResponseReader(settings: OriginSettings())
         reader.requestSent(isHead: true)
@@ -114,7 +114,7 @@ struct ResponseReaderTests {
         #expect(buffer.readableBytes == 5)
     }
 
-    @Test("A piece holds on to at most twice its size, and is not copied if it fills its buffer")
+    @Test("A piece holds at most twice its size, and is not copied if it fills its buffer")
     func memory() {
         var reader = ResponseReader(settings: OriginSettings())
         var head = ByteBuffer(string: "HTTP/1.1 200 OK\r\n\r\n")

@@ -10,7 +10,7 @@ import Wire
 struct SiteFetchTests {
     static let whole = Outcome.End.ended(delimitedByClose: false)
 
-    @Test("The head is written as it was given")
+    @Test("The head is written as given")
     func head() async throws {
         try await Rig.run { rig in
             let origin = try await rig.origin(hi)
@@ -20,7 +20,7 @@ struct SiteFetchTests {
         }
     }
 
-    @Test("A redirect is an answer like any other")
+    @Test("A redirect is a response like any other")
     func redirect() async throws {
         try await Rig.run { rig in
             let origin = try await rig.origin(
@@ -34,7 +34,7 @@ struct SiteFetchTests {
         }
     }
 
-    @Test("Interim answers are handed on in order, the final one after them")
+    @Test("Interim responses are delivered in order before the final one")
     func interim() async throws {
         let interims = [
             "HTTP/1.1 100 Continue\r\n\r\n", "HTTP/1.1 102 Processing\r\n\r\n",
@@ -50,7 +50,7 @@ struct SiteFetchTests {
         }
     }
 
-    @Test("A switch of protocols, which nobody asked for, is a failure")
+    @Test("A switch of protocols that was not requested is a failure")
     func upgrade() async throws {
         try await Rig.run { rig in
             let origin = try await rig.origin(
@@ -59,7 +59,7 @@ struct SiteFetchTests {
                     .send("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n"),
                 ])
             let outcome = try await rig.begin(siteRequest(origin.port)).get()
-            #expect(outcome.failure == .malformed("The origin switches protocols unasked."))
+            #expect(outcome.failure == .malformed("The origin switches protocols unexpectedly."))
             #expect(outcome.failure?.status == 502)
         }
     }
@@ -83,7 +83,7 @@ struct SiteFetchTests {
     }
 
     @Test(
-        "A trailer that would frame or route, and a section without end, make the answer invalid",
+        "Forbidden trailers and an oversized trailer section make the response invalid",
         arguments: ["Content-Length: 1\r\n\r\n", String(repeating: "A: b\r\n", count: 2000)])
     func badTrailers(section: String) async throws {
         let head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\n"
@@ -95,7 +95,7 @@ struct SiteFetchTests {
         }
     }
 
-    @Test("An answer to HEAD has no body, whatever its fields say")
+    @Test("A response to HEAD has no body, whatever its fields say")
     func headMethod() async throws {
         try await Rig.run { rig in
             let responses = ["Content-Length: 7", "Transfer-Encoding: chunked", "X: y"]
@@ -112,7 +112,7 @@ struct SiteFetchTests {
         }
     }
 
-    @Test("A body behind an answer to HEAD costs the connection, and not the answer")
+    @Test("A body after a response to HEAD costs the connection, not the response")
     func headWithBody() async throws {
         try await Rig.run { rig in
             let origin = try await rig.origin(
@@ -127,7 +127,7 @@ struct SiteFetchTests {
     }
 
     @Test(
-        "Any status and reason are handed on",
+        "Any status and reason are delivered",
         arguments: [
             ("200 \u{E9}t\u{E9}", 200), ("299 ", 299), ("418 I'm a teapot", 418), ("599", 599),
             ("600 X", 600), ("999 X", 999),
@@ -141,7 +141,7 @@ struct SiteFetchTests {
         }
     }
 
-    @Test("An answer to POST that only the connection's end delimits is whole then")
+    @Test("A response to POST that is delimited by close is complete")
     func untilClose() async throws {
         try await Rig.run { rig in
             let origin = try await rig.origin(
@@ -154,10 +154,10 @@ struct SiteFetchTests {
         }
     }
 
-    // MARK: Connections that turn out closed
+    // MARK: Stale connections
 
     @Test(
-        "On a reused connection that ends without an answer, what is not safe is not sent again",
+        "An unsafe request is not retried when a reused connection ends without a response",
         arguments: [ByteOrigin.Step.close, .reset])
     func notRetried(how: ByteOrigin.Step) async throws {
         try await Rig.run { rig in
@@ -170,7 +170,7 @@ struct SiteFetchTests {
         }
     }
 
-    @Test("A safe request is sent again once", arguments: [RequestMethod.get, .head])
+    @Test("A safe request is retried once", arguments: [RequestMethod.get, .head])
     func retried(method: RequestMethod) async throws {
         try await Rig.run { rig in
             let origin = try await rig.origin(hi + [.awaitRequestHead, .close], hi)
@@ -181,7 +181,7 @@ struct SiteFetchTests {
         }
     }
 
-    @Test("A request that may be repeated is not, once a byte of its body was sent")
+    @Test("A safe request is not retried once a byte of its body was sent")
     func bodySent() async throws {
         try await Rig.run { rig in
             let origin = try await rig.origin(hi + [.awaitRequestHead, .awaitBody(1), .close], hi)
@@ -196,7 +196,7 @@ struct SiteFetchTests {
         }
     }
 
-    @Test("While nothing of the body was sent, it may be sent on another connection")
+    @Test("Until a byte of the body is sent, another connection may be used")
     func bodyNotSent() async throws {
         try await Rig.run { rig in
             let origin = try await rig.origin(
@@ -217,9 +217,9 @@ struct SiteFetchTests {
         }
     }
 
-    // MARK: Who may be asked
+    // MARK: Allowed origins
 
-    @Test("What the operator names is asked, wherever it is; a client's URL is not by that")
+    @Test("The origin of a site needs no permission, which does not extend to clients' URLs")
     func named() async throws {
         try await Rig.run(
             opening: [], patterns: [], names: ["in.example": [["127.0.0.1"]]]
@@ -234,14 +234,14 @@ struct SiteFetchTests {
         }
     }
 
-    @Test("A client's URL does not travel on a site's connection past the address guard")
+    @Test("A client's URL does not bypass the address guard on a site's connection")
     func connectionsApart() async throws {
         try await Rig.run(opening: []) { rig in
             let origin = try await rig.origin(hi + hi)
             #expect(try await rig.begin(siteRequest(origin.port)).get().text == "hi")
             #expect(try await rig.usage().idle == 1)
             guard case .addressRefused? = try await rig.get(origin.port).failure else {
-                Issue.record("a refused address was asked")
+                Issue.record("a refused address was used")
                 return
             }
             #expect(try await rig.begin(siteRequest(origin.port)).get().text == "hi")
@@ -249,7 +249,7 @@ struct SiteFetchTests {
         }
     }
 
-    @Test("Limits of the request's own stand in place of the client's")
+    @Test("Limits of the request override the client's")
     func ownLimits() async throws {
         let change: @Sendable (inout OriginSettings) -> Void = {
             $0.bodyBytesMax = 1
@@ -270,7 +270,7 @@ struct SiteFetchTests {
         }
     }
 
-    @Test("An origin of a site that fails is left alone, and that can be asked without a fetch")
+    @Test("A failing site's origin opens the circuit, which can be queried without a fetch")
     func circuit() async throws {
         let change: @Sendable (inout OriginSettings) -> Void = {
             $0.admission.circuit = CircuitLimits(failures: 1, openInterval: .seconds(600))
@@ -284,7 +284,7 @@ struct SiteFetchTests {
             #expect(refusal?.retryAfter != nil)
             guard case .circuitOpen? = try await rig.begin(siteRequest(origin.port)).get().failure
             else {
-                Issue.record("an origin that fails was asked again")
+                Issue.record("a failing origin was used again")
                 return
             }
             #expect(origin.requests.count == 1)

@@ -3,7 +3,7 @@ import Origin
 import Testing
 import Wire
 
-@Suite("The machine of one fetch, over TLS and on shared connections")
+@Suite("The transaction state machine with TLS and shared connections")
 struct TransactionStateMachineTLSTests {
     let origin = OriginAuthority(host: "a.example", port: 443, isSecure: true)
     let addressGuard = AddressGuard()
@@ -24,7 +24,7 @@ struct TransactionStateMachineTLSTests {
             isSafeToRetry: isSafeToRetry)
     }
 
-    /// A machine whose attempt to `first` agrees on TLS since 0 s; `second` is left.
+    /// A machine in the TLS handshake with `first` since 0 s; `second` has not been tried.
     private func handshaking() -> TransactionStateMachine {
         var machine = machine()
         _ = machine.connectionSlotGranted(now: at(0))
@@ -37,7 +37,7 @@ struct TransactionStateMachineTLSTests {
 
     private func failure(_ cause: TLSFailureCause) -> TLSFailure { TLSFailure(cause, as: .client) }
 
-    @Test("The request is sent when TLS is agreed on")
+    @Test("The request is sent when TLS is established")
     func secured() {
         var machine = handshaking()
         #expect(machine.tlsEstablished(1, now: at(1)) == .sendRequest(attempt: 1))
@@ -52,8 +52,7 @@ struct TransactionStateMachineTLSTests {
                 == .fail(.tls(origin, failure(.selfSigned))))
     }
 
-    @Test(
-        "A handshake that fails otherwise is followed by the next address; the last one's is told")
+    @Test("Another failure of the handshake is followed by the next address; the last is reported")
     func handshakeFails() {
         var machine = handshaking()
         #expect(
@@ -66,7 +65,7 @@ struct TransactionStateMachineTLSTests {
                 == .fail(.tls(origin, failure(.alert(40)))))
     }
 
-    @Test("A handshake is not raced at once, and never given up before the limit on connecting")
+    @Test("A handshake is raced after a delay, and not cancelled before the connect limit")
     func raced() {
         var machine = handshaking()
         #expect(machine.deadline == at(0) + HappyEyeballs.handshakeDelay)
@@ -77,7 +76,7 @@ struct TransactionStateMachineTLSTests {
             machine.ticked(now: at(10)) == .fail(.timedOut(.handshaking, limit: .seconds(10))))
     }
 
-    @Test("A third address takes the place of an attempt without a connection")
+    @Test("A third address replaces an attempt without a connection")
     func givenUp() {
         var race = HappyEyeballs([.address(first), .address(second), .name])
         _ = race.start(now: at(0))
@@ -86,7 +85,7 @@ struct TransactionStateMachineTLSTests {
         #expect(race.ticked(now: at(3)) == .connect(.name, attempt: 3, cancelling: 2))
     }
 
-    @Test("Whoever waits for another's connection waits no less long than that may take")
+    @Test("Waiting for another fetch's connection is limited by the queue time")
     func awaited() {
         var machine = machine()
         #expect(machine.connectionAwaited(now: at(0)) == .wait)
@@ -97,7 +96,7 @@ struct TransactionStateMachineTLSTests {
             machine.connectionReused(isShared: true, now: at(1)) == .sendRequest(attempt: nil))
     }
 
-    @Test("A shared connection that ends before the answer is replaced as at the start, once")
+    @Test("A shared connection that ends before the response is replaced, once")
     func sharedEnds() {
         var machine = machine()
         _ = machine.connectionReused(isShared: true, now: at(0))
@@ -109,7 +108,7 @@ struct TransactionStateMachineTLSTests {
                 == .fail(.closedBeforeResponse(bytesReceived: 0)))
     }
 
-    @Test("A stream that was not acted on is asked again once, whatever the method")
+    @Test("A refused stream is retried once, whatever the method")
     func refused() {
         var machine = machine(isSafeToRetry: false)
         _ = machine.connectionReused(isShared: true, now: at(0))
@@ -119,7 +118,7 @@ struct TransactionStateMachineTLSTests {
         #expect(machine.streamRefused(now: at(2)) == .fail(failure))
     }
 
-    @Test("It is not asked again when a part of the body is gone")
+    @Test("A refused stream is not retried once part of the body was sent")
     func refusedAfterBody() {
         var machine = machine(hasBody: true, isSafeToRetry: false)
         _ = machine.connectionReused(isShared: true, now: at(0))
@@ -129,7 +128,7 @@ struct TransactionStateMachineTLSTests {
     }
 
     @Test(
-        "What the end of input means for a body that only it ends",
+        "The end of input in a body delimited by close",
         arguments: [
             (InputCloseReason.orderly, TransactionEffect.finish(delimitedByClose: true)),
             (.reset, .fail(.reset(received: 3))),

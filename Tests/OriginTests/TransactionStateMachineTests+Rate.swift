@@ -4,7 +4,7 @@ import Testing
 import Wire
 
 extension TransactionStateMachineTests {
-    @Test("A body that comes drop by drop is given up, one that comes fast enough is not")
+    @Test("A body below the minimum rate is given up, a faster one is not")
     func bodyTrickles() {
         var machine = readingBody(.chunked, rateMin: 10)
         for second in 1...5 { machine.bytesReceived(10, now: at(Int64(second))) }
@@ -16,7 +16,7 @@ extension TransactionStateMachineTests {
                 == .fail(.timedOut(.readingSlowly, limit: .seconds(5))))
     }
 
-    @Test("The time in which nobody reads does not count, nor does any for a stream of events")
+    @Test("Paused time does not count, and event streams have no minimum rate")
     func trickleAllowed() {
         var machine = readingBody(.chunked, rateMin: 10)
         var events = machine

@@ -3,7 +3,7 @@ import Origin
 import Testing
 import Wire
 
-@Suite("The machine of one fetch")
+@Suite("The transaction state machine")
 struct TransactionStateMachineTests {
     let origin = OriginAuthority(host: "a.example", port: 80)
     let addressGuard = AddressGuard()
@@ -26,7 +26,7 @@ struct TransactionStateMachineTests {
         return TransactionStateMachine(origin: origin, settings: settings, totalDeadline: at(100))
     }
 
-    /// A machine whose attempt to `first` is under way at 0 s; `second` is left.
+    /// A machine that connects to `first` since 0 s; `second` has not been tried.
     private func connecting(rateMin: Int = 0) -> TransactionStateMachine {
         var machine = machine(rateMin: rateMin)
         #expect(machine.connectionSlotGranted(now: at(0)) == .resolve)
@@ -35,7 +35,7 @@ struct TransactionStateMachineTests {
         return machine
     }
 
-    /// A machine whose request was sent on a fresh connection at 0 s.
+    /// A machine whose request was sent on a new connection at 0 s.
     private func awaitingHead(rateMin: Int = 0) -> TransactionStateMachine {
         var machine = connecting(rateMin: rateMin)
         let effect = machine.attemptConnected(
@@ -44,7 +44,7 @@ struct TransactionStateMachineTests {
         return machine
     }
 
-    /// A machine whose final head came at 1 s.
+    /// A machine whose final head arrived at 1 s.
     func readingBody(_ framing: BodyFraming, rateMin: Int = 0) -> TransactionStateMachine {
         var machine = awaitingHead(rateMin: rateMin)
         machine.bytesReceived(100, now: at(1))
@@ -52,7 +52,7 @@ struct TransactionStateMachineTests {
         return machine
     }
 
-    @Test("The first allowed address is tried first, then the others in order")
+    @Test("The allowed addresses are tried in order")
     func addressesInOrder() {
         var machine = machine()
         #expect(machine.connectionSlotGranted(now: at(0)) == .resolve)
@@ -69,7 +69,7 @@ struct TransactionStateMachineTests {
         #expect(machine.isFinished)
     }
 
-    @Test("A host with refused addresses only is refused, naming the first")
+    @Test("A host whose addresses are all refused fails with the first")
     func allRefused() {
         var machine = machine()
         _ = machine.connectionSlotGranted(now: at(0))
@@ -78,7 +78,7 @@ struct TransactionStateMachineTests {
         #expect(effect == .fail(.addressRefused(origin, inside, refusal)))
     }
 
-    @Test("A host without addresses is not found; a failed look-up says why")
+    @Test("A host without addresses is not found; a failed look-up gives the reason")
     func noAddress() {
         var machine = machine()
         _ = machine.connectionSlotGranted(now: at(0))
@@ -93,7 +93,7 @@ struct TransactionStateMachineTests {
                 == .fail(.resolverFailed("a.example", reason: "busy")))
     }
 
-    @Test("A connection that turns out to be to a refused address is not used")
+    @Test("A connection whose remote address is refused is not used")
     func remoteJudgedAgain() {
         var machine = connecting()
         let effect = machine.attemptConnected(
@@ -105,12 +105,12 @@ struct TransactionStateMachineTests {
             case .fail(.connectFailed) = other.attemptConnected(
                 1, to: nil, addressGuard: addressGuard, now: at(0))
         else {
-            Issue.record("a connection to nobody knows whom was used")
+            Issue.record("a connection with an unknown remote address was used")
             return
         }
     }
 
-    @Test("An address that does not answer for a moment is raced by the next; one limit ends all")
+    @Test("A slow address is raced by the next, and one limit ends all attempts")
     func attemptsRace() {
         var machine = connecting()
         let moment = at(0) + HappyEyeballs.attemptDelay
@@ -133,7 +133,7 @@ struct TransactionStateMachineTests {
             machine.ticked(now: at(10)) == .fail(.timedOut(.connecting, limit: .seconds(10))))
     }
 
-    @Test("A fetch waits for a place no longer than the limit, and connects when it has one")
+    @Test("A fetch waits for a slot up to the limit, and connects when it has one")
     func queueTimesOut() {
         var machine = machine()
         #expect(machine.queued(now: at(0)) == .wait)
@@ -146,7 +146,7 @@ struct TransactionStateMachineTests {
         #expect(machine.ticked(now: at(7)) == .fail(.overloaded(.queueTime)))
     }
 
-    @Test("A body above the limit is refused, by its length or when it gets there")
+    @Test("A body above the limit is refused, by its length or on arrival")
     func bodyLimit() {
         var announced = awaitingHead()
         #expect(
@@ -158,7 +158,7 @@ struct TransactionStateMachineTests {
         #expect(growing.bodyReceived(1) == .fail(.bodyTooLarge(bytesMax: 1000)))
     }
 
-    @Test("The limit on connecting runs while the name is looked up")
+    @Test("The connect limit includes the look-up")
     func resolveTimesOut() {
         var machine = machine()
         _ = machine.connectionSlotGranted(now: at(0))
@@ -168,7 +168,7 @@ struct TransactionStateMachineTests {
         #expect(machine.resolved([first], addressGuard: addressGuard, now: at(11)) == .wait)
     }
 
-    @Test("The limit on the head is not moved by its bytes or by interim answers")
+    @Test("The limit on the head is not extended by its bytes or by interim responses")
     func headTimesOut() {
         var machine = awaitingHead()
         machine.bytesReceived(10, now: at(10))
@@ -178,7 +178,7 @@ struct TransactionStateMachineTests {
             machine.ticked(now: at(20)) == .fail(.timedOut(.awaitingHead, limit: .seconds(20))))
     }
 
-    @Test("The limit between bytes is moved by every read")
+    @Test("The idle limit restarts with every read")
     func bodyTimesOut() {
         var machine = readingBody(.chunked)
         #expect(machine.deadline == at(6))
@@ -189,7 +189,7 @@ struct TransactionStateMachineTests {
             machine.ticked(now: at(9)) == .fail(.timedOut(.readingBody, limit: .seconds(5))))
     }
 
-    @Test("While paused only the limit on the whole runs; resuming begins the other anew")
+    @Test("While paused only the total limit runs; resuming restarts the idle limit")
     func paused() {
         var machine = readingBody(.chunked)
         machine.paused()
@@ -201,7 +201,7 @@ struct TransactionStateMachineTests {
         #expect(machine.ticked(now: at(100)) == .fail(.timedOut(.total, limit: .seconds(100))))
     }
 
-    @Test("More interim answers than allowed fail the fetch")
+    @Test("More interim responses than allowed fail the fetch")
     func interimMax() {
         var machine = awaitingHead()
         #expect(machine.interimResponseReceived(bytes: 30) == .wait)
@@ -210,7 +210,7 @@ struct TransactionStateMachineTests {
             machine.interimResponseReceived(bytes: 30) == .fail(.tooManyInterimResponses(max: 2)))
     }
 
-    @Test("Interim answers that are larger together than a head may be fail the fetch")
+    @Test("Interim responses that together exceed the limit on a head fail the fetch")
     func interimBytes() {
         var machine = awaitingHead()
         let bytesMax = OriginSettings().headBytesMax
@@ -219,7 +219,7 @@ struct TransactionStateMachineTests {
             machine.interimResponseReceived(bytes: 1) == .fail(.headTooLarge(bytesMax: bytesMax)))
     }
 
-    /// Framing, bytes of the body that came, whether the end was orderly, and what follows.
+    /// Framing, bytes of the body so far, whether the end was orderly, and the effect.
     static let ends: [(BodyFraming, Int, orderly: Bool, TransactionEffect)] = [
         (.length(10), 9, true, .fail(.truncated(expected: 10, received: 9))),
         (.length(10), 9, false, .fail(.truncated(expected: 10, received: 9))),
@@ -230,7 +230,7 @@ struct TransactionStateMachineTests {
         (.untilClose, 9, false, .fail(.reset(received: 9))),
     ]
 
-    @Test("What the end of input means depends on the framing and on how it came", arguments: ends)
+    @Test("The effect of the end of input depends on the framing and on its kind", arguments: ends)
     func endOfInput(framing: BodyFraming, count: Int, orderly: Bool, effect: TransactionEffect) {
         var machine = readingBody(framing)
         _ = machine.bodyReceived(count)
@@ -238,7 +238,7 @@ struct TransactionStateMachineTests {
         #expect(machine.isFinished)
     }
 
-    @Test("A body that is whole ends the fetch once")
+    @Test("A complete body ends the fetch once")
     func bodyEnds() {
         var machine = readingBody(.length(10))
         _ = machine.bodyReceived(10)
@@ -250,7 +250,7 @@ struct TransactionStateMachineTests {
         #expect(machine.deadline == .distantFuture)
     }
 
-    @Test("A reused connection that closed before any byte is replaced by a fresh one, once")
+    @Test("A reused connection that closed before any byte is replaced once")
     func retry() {
         for orderly in [true, false] {
             var machine = machine()
@@ -267,7 +267,7 @@ struct TransactionStateMachineTests {
         }
     }
 
-    @Test("Nothing is sent again once a byte came, nor on a fresh connection, nor after a time-out")
+    @Test("There is no retry after a byte, on a new connection or after a timeout")
     func noRetry() {
         var begun = machine()
         _ = begun.connectionReused(now: at(0))
@@ -286,7 +286,7 @@ struct TransactionStateMachineTests {
 
     // MARK: The request's body
 
-    /// A machine whose request, which a body follows, was sent at 0 s.
+    /// A machine whose request with a body was sent at 0 s.
     private func sending(isSafeToRetry: Bool = false) -> TransactionStateMachine {
         var settings = OriginSettings()
         settings.headLimit = .seconds(20)
@@ -298,7 +298,7 @@ struct TransactionStateMachineTests {
         return machine
     }
 
-    @Test("While the caller gives nothing of the body, only the limit on the whole runs")
+    @Test("While the caller sends nothing of the body, only the total limit runs")
     func callerIsSlow() {
         var machine = sending()
         #expect(machine.deadline == at(100))
@@ -309,7 +309,7 @@ struct TransactionStateMachineTests {
         #expect(machine.ticked(now: at(99)) == .wait)
     }
 
-    @Test("An origin that takes nothing of the body is given up after the limit on the head")
+    @Test("An origin that reads nothing of the body is given up after the limit on the head")
     func bodyNotTaken() {
         var machine = sending()
         machine.requestBodyProgressed(.writing, now: at(10))
@@ -328,7 +328,7 @@ struct TransactionStateMachineTests {
             machine.ticked(now: at(70)) == .fail(.timedOut(.awaitingHead, limit: .seconds(20))))
     }
 
-    @Test("An answer that began before the request's body ended has limits once it is owed")
+    @Test("A response that began before the end of the request's body has limits from then on")
     func answeredEarly() {
         var machine = sending()
         machine.requestBodyProgressed(.writing, now: at(1))
@@ -343,7 +343,7 @@ struct TransactionStateMachineTests {
         #expect(machine.deadline == at(100))
     }
 
-    @Test("A request is repeated only if that does no harm and nothing of its body was sent")
+    @Test("A request is repeated only if that is safe and nothing of its body was sent")
     func repeated() {
         var unsafe = sending()
         #expect(
@@ -359,7 +359,7 @@ struct TransactionStateMachineTests {
                 == .fail(.closedBeforeResponse(bytesReceived: 0)))
     }
 
-    @Test("After cancelling nothing follows, whatever happens")
+    @Test("After cancelling, no event has an effect")
     func cancelled() {
         for start in [machine(), connecting(), awaitingHead(), readingBody(.untilClose)] {
             var machine = start

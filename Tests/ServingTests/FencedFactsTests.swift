@@ -4,7 +4,7 @@ import HTTPRules
 import Serving
 import Testing
 
-@Suite("What an entry counts as while the node may lack a purge")
+@Suite("Freshness of entries while the fence is closed")
 struct FencedFactsTests {
     private let fence = Interval.seconds(10)
     private let window = FenceWindow(currentUntil: Self.at(100), closedAt: Self.at(100))
@@ -27,20 +27,20 @@ struct FencedFactsTests {
         facts.fenced(by: window, fence, now: Self.at(seconds))
     }
 
-    @Test("an open fence changes nothing")
+    @Test("An open fence changes nothing")
     func open() {
         let facts = facts(validatedAt: .distantPast)
         #expect(fenced(facts, at: 99) == facts)
     }
 
-    @Test("closed, it is used for one fence from the request that validated it, and not longer")
+    @Test("A closed fence allows use for one fence interval from the validating request")
     func validated() {
         let facts = facts(validatedAt: Self.at(105))
         #expect(decideHit(fenced(facts, at: 114), for: [], now: Self.at(114)) == .serve)
         #expect(decideHit(fenced(facts, at: 115), for: [], now: Self.at(115)) == .revalidate)
     }
 
-    @Test("a validation that is unknown, or of another clock, is none")
+    @Test("A validation time that is unknown or in the future does not count")
     func strange() {
         for validatedAt in [Instant.distantPast, Self.at(500), .distantFuture] {
             let facts = fenced(facts(validatedAt: validatedAt), at: 120)
@@ -48,7 +48,7 @@ struct FencedFactsTests {
         }
     }
 
-    @Test("neither stale-while-revalidate nor max-stale has it used unasked")
+    @Test("Neither stale-while-revalidate nor max-stale allows use without validation")
     func unasked() {
         let facts = fenced(facts(validatedAt: Self.at(50)), at: 101)
         let maxStale = Array("max-stale".utf8)
@@ -62,7 +62,7 @@ struct FencedFactsTests {
         }
     }
 
-    @Test("for an origin that fails it stands in where that is granted, counted from the closing")
+    @Test("stale-if-error applies if granted, counted from the closing of the fence")
     func standIn() {
         let granted = facts(validatedAt: Self.at(50), staleIfError: 30)
         func stands(_ facts: EntryMetadata, at seconds: Int64) -> Bool {
@@ -76,7 +76,7 @@ struct FencedFactsTests {
         let strict = facts(
             validatedAt: Self.at(50), flags: .mustRevalidate, staleIfError: 30)
         #expect(!stands(strict, at: 101))
-        // What was stale before is not granted more than it was.
+        // An entry that was stale before the closing gets no longer window than before.
         let staleBefore = facts(
             validatedAt: Self.at(50), freshUntil: Self.at(90), staleIfError: 30)
         #expect(stands(staleBefore, at: 119) && !stands(staleBefore, at: 121))

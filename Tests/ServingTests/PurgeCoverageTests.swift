@@ -4,10 +4,10 @@ import Testing
 import Tiers
 import Trials
 
-/// From what a client writes to the entries that are dead.
-@Suite("What a purge reaches")
+/// The path from the target in a purge request to the entries that it invalidates.
+@Suite("What a purge covers")
 struct PurgeCoverageTests {
-    /// An answer in the cache, and the URLs that it can be purged by.
+    /// A stored response and the URLs by which it can be purged.
     private struct Entry {
         var key: [UInt8]
         var tags: [[UInt8]]
@@ -43,7 +43,7 @@ struct PurgeCoverageTests {
         return "/" + segments.joined(separator: "/")
     }
 
-    /// An answer of a site to a request as clients send it, made from an original on another host.
+    /// A random site's response to a client's request, made from an original on another host.
     private func entry(_ sites: SiteTable, _ dice: inout SplitMix64) -> Entry {
         let isNamed = Bool.random(using: &dice)
         let isSecure = Bool.random(using: &dice)
@@ -75,7 +75,7 @@ struct PurgeCoverageTests {
     }
 
     @Test(
-        "any of its URLs reaches an entry, and so does what the URL begins with",
+        "An entry is purged by each of its URLs and by every prefix of them",
         arguments: Trials.seeds(0...3))
     func reaches(seed: UInt64) throws {
         var dice = SplitMix64(seed: 8_100 + seed)
@@ -95,7 +95,7 @@ struct PurgeCoverageTests {
         }
     }
 
-    @Test("what is another's reaches no entry", arguments: Trials.seeds(0...3))
+    @Test("Other URLs, prefixes and tags do not purge an entry", arguments: Trials.seeds(0...3))
     func spares(seed: UInt64) throws {
         var dice = SplitMix64(seed: 8_200 + seed)
         let sites = try sites()
@@ -115,7 +115,7 @@ struct PurgeCoverageTests {
             for tag in entry.tags {
                 let text = Array(tag.dropFirst())
                 let target = try PurgeTarget.tag(parsing: text)
-                #expect(!isDead(entry, marks(target, sites)), "a URL is no tag: \(entry)")
+                #expect(!isDead(entry, marks(target, sites)), "a URL is not a tag: \(entry)")
             }
         }
     }

@@ -2,22 +2,22 @@ import Ground
 import Serving
 import Testing
 
-@Suite("Parts of what is not stored")
+@Suite("Range requests for responses that are not stored")
 struct RangeRequestHistoryTests {
     private let start = Instant(nanoseconds: 1_000_000_000_000)
 
-    @Test("the first part is asked for as a part, another within a minute has the whole fetched")
+    @Test("The first request fetches the range, another within a minute the whole")
     func again() {
         var table = RangeRequestHistory()
         #expect(table.recordPartRequest(1, now: start) == .part)
         #expect(table.recordPartRequest(2, now: start) == .part)
         #expect(table.recordPartRequest(1, now: start + .seconds(59)) == .whole)
-        // Each time counts anew.
+        // Each request restarts the minute.
         #expect(table.recordPartRequest(1, now: start + .seconds(118)) == .whole)
         #expect(table.recordPartRequest(1, now: start + .seconds(178)) == .part)
     }
 
-    @Test("what is not fit to be stored is not tried again, until it is")
+    @Test("A response known as unstorable is not fetched whole until it is storable")
     func unfit() {
         var table = RangeRequestHistory()
         #expect(table.recordPartRequest(1, now: start) == .part)
@@ -27,7 +27,7 @@ struct RangeRequestHistoryTests {
         #expect(table.recordPartRequest(1, now: start) == .whole)
     }
 
-    @Test("what is only known of is wanted for the first time all the same")
+    @Test("A recorded storability does not count as a request")
     func known() {
         var table = RangeRequestHistory()
         table.recordStorability(.storable(bytes: 10), of: 1)
@@ -35,7 +35,7 @@ struct RangeRequestHistoryTests {
         #expect(table.recordPartRequest(1, now: start) == .whole)
     }
 
-    @Test("4 MiB are small, if they may be stored")
+    @Test("Storable responses of up to 4 MiB are small")
     func small() {
         #expect(RangeRequestHistory.Storability.storable(bytes: 4 << 20).isSmall)
         #expect(!RangeRequestHistory.Storability.storable(bytes: 4 << 20 + 1).isSmall)
@@ -43,7 +43,7 @@ struct RangeRequestHistoryTests {
         #expect(!RangeRequestHistory.Storability.unstorable.isSmall)
     }
 
-    @Test("it remembers those that came last, of any number")
+    @Test("The history is bounded and keeps the most recent requests")
     func bounded() {
         var table = RangeRequestHistory(notesMax: 10)
         for hash in 0..<1_000 {

@@ -4,7 +4,7 @@ import HTTPRules
 import Serving
 import Testing
 
-@Suite("What a stored answer would be good for")
+@Suite("Forecasts of the reuse of a stored response")
 struct ReuseForecastTests {
     private static func at(_ seconds: Int64) -> Instant {
         Instant(nanoseconds: seconds * 1_000_000_000)
@@ -21,7 +21,7 @@ struct ReuseForecastTests {
             entityTag: .empty)
     }
 
-    private func prognosis(
+    private func forecast(
         _ facts: EntryMetadata, purge: ReuseForecast.PurgeEffect? = nil,
         in window: FenceWindow? = nil,
         now: Int64 = 100
@@ -31,22 +31,22 @@ struct ReuseForecastTests {
             now: Self.at(now))
     }
 
-    @Test("what is fresh is given, but for what is to be asked about each time")
+    @Test("A fresh entry is served, unless it must be validated on each use")
     func fresh() {
-        #expect(prognosis(facts()) == .fresh(.seconds(100)))
-        #expect(prognosis(facts(flags: .noCache)) == .mustValidate(.noCache))
+        #expect(forecast(facts()) == .fresh(.seconds(100)))
+        #expect(forecast(facts(flags: .noCache)) == .mustValidate(.noCache))
     }
 
-    @Test("what is stale is given within its window")
+    @Test("A stale entry is served within its stale-while-revalidate window")
     func stale() {
         let facts = facts(freshUntil: 80)
-        #expect(prognosis(facts) == .stale(.seconds(20)))
-        #expect(prognosis(facts, now: 110) == .mustValidate(.stale(.seconds(30))))
+        #expect(forecast(facts) == .stale(.seconds(20)))
+        #expect(forecast(facts, now: 110) == .mustValidate(.stale(.seconds(30))))
         let strict = self.facts(flags: .mustRevalidate, freshUntil: 80)
-        #expect(prognosis(strict) == .mustValidate(.stale(.seconds(20))))
+        #expect(forecast(strict) == .mustValidate(.stale(.seconds(20))))
     }
 
-    @Test("what a purge makes of its freshness counts from the purge, at most from now")
+    @Test("A soft purge ends freshness at the purge, a hard purge now")
     func counted() {
         let facts = facts(freshUntil: 200)
         let until = { (purge: ReuseForecast.PurgeEffect?) in
@@ -57,21 +57,21 @@ struct ReuseForecastTests {
         #expect(until(.soft(since: Self.at(300))) == Self.at(200))
     }
 
-    @Test("what was purged is fetched anew, or stale since the purge")
+    @Test("A hard purge forces a refetch, a soft purge makes the entry stale since the purge")
     func purged() {
-        #expect(prognosis(facts(), purge: .hard) == .refetch)
-        #expect(prognosis(facts(), purge: .soft(since: Self.at(90))) == .stale(.seconds(10)))
-        let long = prognosis(facts(), purge: .soft(since: Self.at(60)))
+        #expect(forecast(facts(), purge: .hard) == .refetch)
+        #expect(forecast(facts(), purge: .soft(since: Self.at(90))) == .stale(.seconds(10)))
+        let long = forecast(facts(), purge: .soft(since: Self.at(60)))
         #expect(long == .mustValidate(.softPurged))
-        let unknown = prognosis(facts(), purge: .soft(since: .distantPast))
+        let unknown = forecast(facts(), purge: .soft(since: .distantPast))
         #expect(unknown == .mustValidate(.softPurged))
     }
 
-    @Test("a node that may lack a purge asks, unless the origin was asked within the fence")
+    @Test("Behind a closed fence an entry is validated, unless it was within the fence interval")
     func fenced() {
-        #expect(prognosis(facts(), in: closed) == .mustValidate(.fenced))
+        #expect(forecast(facts(), in: closed) == .mustValidate(.fenced))
         var validated = facts()
         validated.validatedAt = Self.at(95)
-        #expect(prognosis(validated, in: closed) == .fresh(.seconds(100)))
+        #expect(forecast(validated, in: closed) == .fresh(.seconds(100)))
     }
 }

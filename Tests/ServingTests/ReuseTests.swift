@@ -3,7 +3,7 @@ import HTTPRules
 import Serving
 import Testing
 
-/// A request's lines, each as one Cache-Control.
+/// A request's Cache-Control, each directive in a field line of its own.
 private func asked(_ directives: String...) -> RequestCacheControl {
     var bytes: [UInt8] = []
     var lines: [FieldLine] = []
@@ -16,7 +16,7 @@ private func asked(_ directives: String...) -> RequestCacheControl {
     return RequestCacheControl(lines: lines, in: bytes.span)
 }
 
-/// An answer that is 100 s old of the 1,000 s, or after `staleSeconds` more, for which it is fresh.
+/// A response that is fresh for 1,000 s: 100 s old, or `staleSeconds` past its freshness.
 private struct Stored {
     var facts: EntryMetadata
     var now = Instant(nanoseconds: 5_100_000_000_000)
@@ -48,7 +48,7 @@ private struct Stored {
 }
 
 @Suite struct ReuseTests {
-    @Test("RFC 9111 §4.2: what is fresh is used, what is not is validated")
+    @Test("RFC 9111 §4.2: a fresh response is used, a stale one is validated")
     func plain() {
         #expect(Stored().reused() == .fresh)
         #expect(Stored(staleSeconds: -1).reused() == .fresh)
@@ -56,7 +56,7 @@ private struct Stored {
         #expect(Stored(staleSeconds: 1).reused() == .mustValidate(.stale))
     }
 
-    @Test("RFC 9111 §5.2.2.4: with no-cache nothing is used unasked, nor in place of an error")
+    @Test("RFC 9111 §5.2.2.4: no-cache forbids use without validation, also on error")
     func noCache() {
         #expect(Stored(.noCache).reused() == .mustValidate(.noCache))
         let stale = Stored([.noCache], staleSeconds: 1, whileRevalidate: 60, ifError: 60)
@@ -66,7 +66,7 @@ private struct Stored {
         #expect(!Stored(.noCache, ifError: 60).standsIn())
     }
 
-    @Test("RFC 9111 §3.5: with Authorization only what says that it may be")
+    @Test("RFC 9111 §3.5: Authorization needs a response that explicitly allows it")
     func authorization() {
         #expect(Stored().reused(authorized: true) == .unusable)
         #expect(Stored(staleSeconds: 1, whileRevalidate: 60).reused(authorized: true) == .unusable)
@@ -75,8 +75,8 @@ private struct Stored {
         #expect(stale.reused(authorized: true) == .mustValidate(.stale))
     }
 
-    /// Flags, how long it has been stale (nil: it is 100 s old and fresh for 900 s more), what the
-    /// request says, what comes of it.
+    /// Flags, seconds of staleness (`nil`: 100 s old, fresh for 900 s more), request directives,
+    /// and the expected reuse.
     private static let requestTable: [(EntryFlags, Int64?, String, Reuse)] = [
         // RFC 9111 §5.2.1.4
         ([], nil, "no-cache", .mustValidate(.requestNoCache)),
@@ -105,7 +105,7 @@ private struct Stored {
         // RFC 9111 §5.2.2.2
         (.mustRevalidate, nil, "max-stale", .fresh),
         (.mustRevalidate, 1, "max-stale", .mustValidate(.stale)),
-        // RFC 9111 §5.2.1.5 and §5.2.1.7: neither keeps a stored answer from being used
+        // RFC 9111 §5.2.1.5 and §5.2.1.7: neither prevents the use of a stored response
         ([], nil, "no-store", .fresh),
         ([], nil, "only-if-cached", .fresh),
         ([], 1, "only-if-cached", .mustValidate(.stale)),
@@ -121,13 +121,13 @@ private struct Stored {
         ([.immutable, .noCache], nil, "max-age=0", .mustValidate(.noCache)),
     ]
 
-    @Test("RFC 9111 §5.2.1, RFC 8246 §2: what requests ask for", arguments: requestTable)
+    @Test("RFC 9111 §5.2.1, RFC 8246 §2: request directives", arguments: requestTable)
     func requests(flags: EntryFlags, staleSeconds: Int64?, directives: String, expected: Reuse) {
         let stored = Stored(flags, staleSeconds: staleSeconds)
         #expect(stored.reused(asked(directives)) == expected)
     }
 
-    @Test("RFC 9111 §5.2.1.1: nothing is new enough for max-age=0")
+    @Test("RFC 9111 §5.2.1.1: no response is new enough for max-age=0")
     func justBorn() {
         var stored = Stored()
         stored.now = stored.facts.generatedAt
@@ -135,7 +135,7 @@ private struct Stored {
         #expect(stored.reused(asked("max-age=1")) == .fresh)
     }
 
-    /// Flags, how long it has been stale, what the request says, what comes of it with
+    /// Flags, seconds of staleness, request directives, and the expected reuse with
     /// `stale-while-revalidate=60`.
     private static let whileTable: [(EntryFlags, Int64, String, Reuse)] = [
         ([], 0, "", .stale(.whileRevalidate)), ([], 59, "", .stale(.whileRevalidate)),
@@ -152,7 +152,7 @@ private struct Stored {
     ]
 
     @Test(
-        "RFC 5861 §3: it is used while it is validated, unless somebody forbids it",
+        "RFC 5861 §3: stale-while-revalidate applies unless another directive forbids it",
         arguments: whileTable)
     func whileRevalidate(
         flags: EntryFlags, staleSeconds: Int64, directives: String, expected: Reuse
@@ -161,8 +161,8 @@ private struct Stored {
         #expect(stored.reused(asked(directives)) == expected)
     }
 
-    /// Flags, how long it has been stale, `stale-if-error` of the answer, of the request, grace;
-    /// whether it stands in.
+    /// Flags, seconds of staleness, `stale-if-error` of the response and of the request, grace, and
+    /// whether the response may replace an error.
     private static let errorTable: [(EntryFlags, Int64, UInt32, String, Int64, Bool)] = [
         ([], 1, 0, "", 0, false), ([], 59, 60, "", 0, true), ([], 60, 60, "", 0, false),
         ([], 59, 0, "stale-if-error=60", 0, true), ([], 60, 0, "stale-if-error=60", 0, false),
@@ -175,7 +175,8 @@ private struct Stored {
         (.mustRevalidate, -1, 0, "max-age=0", 0, true),
     ]
 
-    @Test("RFC 5861 §4, RFC 9111 §5.2.2.2: what stands in for an error", arguments: errorTable)
+    @Test(
+        "RFC 5861 §4, RFC 9111 §5.2.2.2: stale responses in place of errors", arguments: errorTable)
     func error(
         flags: EntryFlags, staleSeconds: Int64, own: UInt32, directives: String, grace: Int64,
         expected: Bool
@@ -186,7 +187,7 @@ private struct Stored {
         #expect(stored.standsIn(asked(directives), policy) == expected)
     }
 
-    @Test("RFC 9111 §4.2.4: nothing is used stale that must not be, whoever asks for it")
+    @Test("RFC 9111 §4.2.4: must-revalidate and no-cache forbid stale use, whatever requests say")
     func neverStale() {
         var dice = SplitMix64(seed: 424)
         let words = [
@@ -210,14 +211,14 @@ private struct Stored {
         }
     }
 
-    @Test("The short way and the long way agree on what is fresh")
+    @Test("With and without request directives the same responses are fresh")
     func shortWay() {
         var dice = SplitMix64(seed: 42)
         for _ in 0..<2000 {
             let flags = EntryFlags(rawValue: UInt16.random(in: 0..<32, using: &dice))
             let stored = Stored(flags, staleSeconds: Int64.random(in: -5...5, using: &dice))
             let short = stored.reused()
-            // Asks for nothing that is not so of every answer, and is not empty.
+            // A directive that restricts nothing, so that the control is not empty.
             let long = stored.reused(asked("no-store"))
             #expect(short == long)
         }

@@ -3,14 +3,14 @@ import Simulation
 import Testing
 import Trials
 
-@Suite("Whole nodes, purges and every fault")
+@Suite("Nodes, purges and all faults")
 struct InvalidationCampaignTests {
-    /// Together they come to every class; the rare ones are a drain, a directory that is put back
-    /// and members that are forgotten by the operator's word.
+    /// Seeds that together reach every class of faults; rare ones are a drain, a restored directory
+    /// and members forgotten by the operator.
     private static let seeds = 854..<868 as Range<UInt64>
 
     @Test(
-        "no promise is broken, and every class of trouble is reached",
+        "No guarantee is violated, and every class of faults is reached",
         .disabled(if: Trials.isReduced))
     func promises() {
         let outcome = InvalidationCampaign(seeds: Self.seeds, nodes: 5).run()
@@ -19,12 +19,12 @@ struct InvalidationCampaignTests {
         #expect(outcome.uncovered.isEmpty, "never reached: \(outcome.uncovered)")
         #expect(outcome.reads > 3_000 && outcome.originFetches > 500)
         #expect(Self.mistakes.count == InvalidationMutation.allCases.count)
-        // Doing nothing is no success.
+        // An empty campaign is no success.
         #expect(!InvalidationCampaign(seeds: 0..<0, nodes: 5).run().isPassed)
     }
 
-    /// A mistake and a seed that finds it; when the world changes,
-    /// `nuthatch-sim invalidation` tells from which seed on it is found.
+    /// A mutation and a seed that detects it; after a change of the simulation, `nuthatch-sim
+    /// invalidation` finds a new seed.
     struct Mistake: Sendable, CustomTestStringConvertible {
         let mutation: InvalidationMutation
         let seed: UInt64
@@ -58,7 +58,7 @@ struct InvalidationCampaignTests {
     ]
 
     @Test(
-        "each mistake is found, and without it the same seed breaks nothing",
+        "Each mutation is detected, and without it the same seed violates nothing",
         .disabled(if: Trials.isReduced), arguments: mistakes)
     func mutations(mistake: Mistake) {
         let wrong = InvalidationCampaign(
@@ -69,7 +69,7 @@ struct InvalidationCampaignTests {
     }
 
     @Test(
-        "a seed plays the same each time, and another one otherwise",
+        "A seed gives the same run each time, and another seed another run",
         .disabled(if: Trials.isReduced))
     func determinism() {
         let campaign = InvalidationCampaign(seeds: 0..<0, nodes: 5)
@@ -79,7 +79,7 @@ struct InvalidationCampaignTests {
         #expect(campaign.play(4).digest != campaign.play(5).digest)
     }
 
-    @Test("a purge comes to every node though packets are lost")
+    @Test("A purge reaches every node despite lost packets")
     func spread() throws {
         var calm = InvalidationPropagation(seed: 1, nodes: 12, loss: 0)
         let inCalm = calm.run(rate: 1, seconds: 1, issuers: 1)
@@ -92,7 +92,7 @@ struct InvalidationCampaignTests {
         #expect(slow.untilConfirmed[0] >= slow.untilApplied[0])
     }
 
-    @Test("purges at a steady rate come to all, and cost a node no more where there are more nodes")
+    @Test("Purges at a steady rate reach all nodes, at a cost independent of their number")
     func load() throws {
         func cost(nodes count: Int) throws -> Double {
             var spread = InvalidationPropagation(seed: 1, nodes: count, loss: 0)

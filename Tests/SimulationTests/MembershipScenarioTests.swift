@@ -3,13 +3,13 @@ import Simulation
 import Testing
 import Trials
 
-@Suite("Members under faults")
+@Suite("Membership under faults")
 struct MembershipScenarioTests {
     private static let fixedSeeds: [UInt64] = [
         1, 2, 3, 72, 527, 575, 608, 614, 715, 907, 940, 6_525_846_739_907_361_702,
     ]
 
-    @Test("whatever happens, one cluster comes of it again; all acts are reached, twins refused")
+    @Test("After all faults there is one cluster again; every kind occurs, duplicates are refused")
     func reach() throws {
         var acts: Set<MembershipScenario.ScenarioStep> = []
         var refused = 0
@@ -24,18 +24,18 @@ struct MembershipScenarioTests {
         #expect(refused > 0)
     }
 
-    @Test("new seeds each run")
+    @Test("Each run uses new seeds")
     func fresh() throws {
         for _ in 0..<Trials.count(20) {
             let seed = UInt64.random(in: .min ... .max)
             var play = MembershipScenario(seed: seed)
-            // A violation names the seed.
+            // An error contains the seed.
             let report = try play.run()
             #expect(report.falsePositives == 0, "seed \(seed)")
         }
     }
 
-    @Test("another seed is another story")
+    @Test("Another seed gives another run")
     func different() throws {
         var one = MembershipScenario(seed: 1)
         var other = MembershipScenario(seed: 2)

@@ -4,9 +4,9 @@ import Simulation
 import Testing
 import Trials
 
-@Suite("A cluster's life")
+@Suite("Membership stories")
 struct MembershipStoryTests {
-    /// A cluster of `count` that has come to rest.
+    /// A cluster of `count` nodes that has converged.
     private func cluster(_ count: Int, seed: UInt64, loss: Double = 0) throws
         -> MembershipSimulation
     {
@@ -25,7 +25,7 @@ struct MembershipStoryTests {
         return world
     }
 
-    @Test("five nodes at rest say less than 1 KB a second each, and open no connections")
+    @Test("Five idle nodes send less than 1 KB a second each, and open no connections")
     func rest() throws {
         var world = try cluster(5, seed: 1)
         let (bytes, links) = (world.bytesSent, world.linkCount)
@@ -37,7 +37,7 @@ struct MembershipStoryTests {
     }
 
     @Test(
-        "2|3 cut for longer than every suspicion: two clusters, and one again without help",
+        "A 2|3 partition beyond every suspicion makes two clusters, which merge without help",
         arguments: [(false, 11), (true, 12), (false, 13), (true, 14)] as [(Bool, UInt64)])
     func split(isOneWay: Bool, seed: UInt64) throws {
         var world = try cluster(5, seed: seed)
@@ -55,11 +55,11 @@ struct MembershipStoryTests {
         #expect(time != nil, "\(world.disagreement ?? world.disconnectedPair ?? "")")
         try world.run(for: .seconds(60))
         #expect(world.isAgreed && world.disconnectedPair == nil)
-        // Neither side talked the other into burying its own.
+        // Neither side made the other declare its own members dead.
         #expect(world.deathReports.allSatisfy { ($0.of < 2) != ($0.by < 2) })
     }
 
-    @Test("nodes that dial each other at once over bad links never close what is left")
+    @Test("Nodes that dial each other at once over bad links keep one connection")
     func crossedDials() throws {
         for seed in Trials.seeds(100...199) {
             var conditions = MembershipSimulation.Conditions()
@@ -76,7 +76,7 @@ struct MembershipStoryTests {
         }
     }
 
-    @Test("a connection that wears out is replaced without a moment apart, whichever end says so")
+    @Test("A worn-out connection is replaced without a gap, whichever end reports it")
     func wornConnection() throws {
         for end in 0...1 {
             var world = try cluster(4, seed: 25)
@@ -93,7 +93,7 @@ struct MembershipStoryTests {
         }
     }
 
-    @Test("two members that cannot reach each other stay members through the others")
+    @Test("Two members that cannot reach each other stay members through the others")
     func pairwise() throws {
         var world = try cluster(5, seed: 21)
         world.cutPair(0, 1)
@@ -111,7 +111,7 @@ struct MembershipStoryTests {
     }
 
     @Test(
-        "a member that crashes is known gone by all, and nobody else is",
+        "A crashed member is known dead by all, and no other is",
         arguments: [(5, false, 9), (5, true, 12), (30, false, 11), (30, true, 16)]
             .filter { $0.0 == 5 || !Trials.isReduced })
     func crash(count: Int, isPowerLoss: Bool, secondsMax: Int64) throws {
@@ -128,7 +128,7 @@ struct MembershipStoryTests {
         #expect(buried?.state == .dead)
     }
 
-    @Test("a leave is known to all within a second, a join within two")
+    @Test("A leave is known to all within a second, a join within two")
     func leaveAndJoin() throws {
         var world = try cluster(8, seed: 31)
         try world.leave(7)
@@ -143,7 +143,7 @@ struct MembershipStoryTests {
         #expect(buried?.incarnation.epoch == 6)
     }
 
-    @Test("a pause shorter than the least suspicion harms nobody; a long one ends well")
+    @Test("A pause shorter than the least suspicion has no effect; a long one is recovered from")
     func pause() throws {
         var world = try cluster(5, seed: 41)
         world.pause(2)
@@ -163,7 +163,7 @@ struct MembershipStoryTests {
     }
 
     @Test(
-        "of two live processes with one id the later refuses, whichever copy it was started from",
+        "Of two live processes with one id the later one refuses, whatever copy it started from",
         arguments: [4, 5, 6] as [UInt64])
     func twin(epoch: UInt64) throws {
         for seed in 50..<60 as Range<UInt64> {
@@ -178,7 +178,7 @@ struct MembershipStoryTests {
         }
     }
 
-    @Test("a node restored from an older copy of its directory refuses to serve")
+    @Test("A node restored from an older copy of its directory refuses to serve")
     func olderCopy() throws {
         var world = try cluster(4, seed: 71)
         world.kill(3)
@@ -189,7 +189,7 @@ struct MembershipStoryTests {
         #expect(time != nil)
     }
 
-    @Test("nodes that start before the name server find each other when it answers")
+    @Test("Nodes that start before the name server find each other when it answers")
     func lateResolver() throws {
         var world = MembershipSimulation(seed: 81)
         world.isResolverDown = true
@@ -205,7 +205,7 @@ struct MembershipStoryTests {
         #expect(time != nil)
     }
 
-    @Test("5 % of packets lost for ten minutes: nobody is buried alive")
+    @Test("With 5 % packet loss for ten minutes no live node is declared dead")
     func loss() throws {
         var world = try cluster(10, seed: 91, loss: 0.05)
         try world.run(for: .seconds(600))

@@ -1,16 +1,16 @@
 import Simulation
 import Testing
 
-@Suite("Every run of a small cluster that counts and forgets members")
+@Suite("Exhaustive search of voter set changes in a small cluster")
 struct VoterModelSearchTests {
-    /// Three nodes, two changes and a crash, but for what a test takes away.
+    /// Bounds of three nodes, two changes and a crash, modified by the test.
     private static func bounds(_ change: (inout VoterModelBounds) -> Void) -> VoterModelBounds {
         var bounds = VoterModelBounds(nodes: 3)
         change(&bounds)
         return bounds
     }
 
-    @Test("no generation has two sets, and as many states are met as ever")
+    @Test("No generation has two sets, and the number of states is as expected")
     func agreement() {
         var search = VoterModelSearch(
             Self.bounds {
@@ -23,7 +23,7 @@ struct VoterModelSearchTests {
         #expect(outcome.states == 77_081)
     }
 
-    @Test("nobody is proven current without a purge that was durable a fence before")
+    @Test("No node is current without a purge that was durable a fence before")
     func promise() {
         var search = VoterModelSearch(
             Self.bounds {
@@ -39,15 +39,16 @@ struct VoterModelSearchTests {
     }
 
     @Test(
-        "each mistake is found, and without it the same bounds hold",
+        "Each mutation is detected, and without it the same bounds hold",
         arguments: VoterModelMutation.allCases)
     func flaws(flaw: VoterModelMutation) {
         var wrong = VoterModelSearch(flaw.bounds, flaw: flaw)
         let outcome = wrong.run()
         #expect(outcome.violated != nil)
         #expect(outcome.trace.count > 2)
-        // What the operator says is no mistake of the count; and without the flaw there are eight
-        // million states within the bounds of the first, which `nuthatch-sim count` plays.
+        // The operator's decisions are no mutation of the consensus; and without the mutation there
+        // are eight million states within the bounds of the first, which `nuthatch-sim count`
+        // searches.
         guard flaw != .removedWhileRunning, flaw != .settledWithoutPositions else { return }
         var right = VoterModelSearch(flaw.bounds)
         let sound = right.run()

@@ -3,7 +3,7 @@ import NIOCore
 import Store
 import Tiers
 
-/// Makes entries of the memory tier out of little.
+/// Creates memory entries from a few parameters.
 struct Entries {
     let store: MemoryStore
 
@@ -18,8 +18,8 @@ struct Entries {
 
     static func key(_ name: String) -> [UInt8] { Array("http://origin/\(name)".utf8) }
 
-    /// Stores an entry as a fetch does; nil if there is no room, or if it `isJudged` and worth less
-    /// than what would go.
+    /// Stores an entry as a fetch does; `nil` if there is no space, or if `isJudged` and admission
+    /// refuses it.
     @discardableResult
     func put(
         _ path: String, bytes: Int, name: EntryName? = nil, marker: UInt8 = 0,
@@ -32,7 +32,7 @@ struct Entries {
         return made.flatMap { store.insert($0) ? $0 : nil }
     }
 
-    /// The same, and it is not in memory yet.
+    /// Makes the same entry without storing it.
     func make(
         _ path: String, bytes: Int, name: EntryName? = nil, marker: UInt8 = 0,
         flags: EntryFlags = [], share: MemoryShare? = nil, tags: [[UInt8]] = [],
@@ -71,7 +71,7 @@ struct Entries {
         return store.find(key.span, 0..<key.count, hash: store.hash(key.span, 0..<key.count))
     }
 
-    /// Entries removed so far, by why; nothing for reasons without one.
+    /// The number of evicted entries for each reason that occurred.
     var evictions: [EvictionCounters.Reason: UInt64] {
         let all = EvictionCounters.Reason.allCases.map { ($0, store.evictions[$0]) }
         return Dictionary(uniqueKeysWithValues: all.filter { $0.1 > 0 })

@@ -3,7 +3,7 @@ import Telemetry
 import Testing
 import Yams
 
-@Suite("The rules for Prometheus are about metrics that there are")
+@Suite("Prometheus alerts use existing metrics")
 struct AlertTests {
     private struct File: Decodable {
         var groups: [Group]
@@ -32,7 +32,7 @@ struct AlertTests {
 
     private var alerts: [Rule] { rules.filter { $0.alert != nil } }
 
-    @Test("every name and label is in the table")
+    @Test("Every name and label is in the table")
     func names() {
         let records = Set(rules.compactMap(\.record))
         #expect(records.count > 3 && alerts.count > 15)
@@ -43,7 +43,7 @@ struct AlertTests {
         }
     }
 
-    @Test("an alert has a name of its own, says how bad it is, what is so, and what to do")
+    @Test("An alert has a unique name, a severity, a summary and advice")
     func annotations() throws {
         #expect(Set(alerts.compactMap(\.alert)).count == alerts.count)
         for alert in alerts {
@@ -57,7 +57,7 @@ struct AlertTests {
         }
     }
 
-    @Test("what to do begins with the advice of one of its metrics")
+    @Test("The advice begins with that of one of its metrics")
     func advice() throws {
         for alert in alerts where !alert.expr.hasPrefix("up") {
             let action = try #require(alert.annotations?["action"])
@@ -66,7 +66,7 @@ struct AlertTests {
         }
     }
 
-    @Test("what an alert shows of labels is there")
+    @Test("Labels used in an alert's text exist")
     func labels() {
         for alert in alerts {
             let expression = Expression(alert.expr)
@@ -81,7 +81,7 @@ struct AlertTests {
     }
 }
 
-/// Files that are put up beside the program.
+/// The files for deployment beside the program.
 enum Deployed {
     static func file(_ path: String) -> URL {
         repository.appending(path: "deploy/\(path)")

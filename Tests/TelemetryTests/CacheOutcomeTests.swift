@@ -3,7 +3,7 @@ import Testing
 
 @Suite("Latencies and bytes by outcome")
 struct CacheOutcomeTests {
-    @Test("an answer is in the first bucket whose bound it does not pass, and in no other")
+    @Test("A response counts in the first bucket whose bound it does not exceed")
     func buckets() {
         for (place, bound) in LatencyBuckets.bounds.enumerated() {
             for (nanoseconds, bucket) in [
@@ -18,7 +18,7 @@ struct CacheOutcomeTests {
         }
     }
 
-    @Test("outcomes do not mix, loops add up, and a clock that goes back counts as nothing")
+    @Test("Outcomes are separate, loops are summed, and a negative time counts as zero")
     func sums() {
         let loops = [OutcomeHistograms(), OutcomeHistograms()]
         for (place, outcome) in CacheOutcome.allCases.enumerated() {

@@ -3,7 +3,7 @@ import Testing
 
 @Suite("Counters and their sum")
 struct CountersTests {
-    @Test("a snapshot is the sum over loops and node")
+    @Test("A snapshot is the sum over the event loops and the node")
     func snapshotIsTheSum() {
         let loops = [EventLoopCounters(), EventLoopCounters(), EventLoopCounters()]
         let node = NodeCounters()
@@ -17,7 +17,7 @@ struct CountersTests {
         }
     }
 
-    @Test("what one loop opens another may close")
+    @Test("A gauge incremented on one loop may be decremented on another")
     func gaugesCrossLoops() {
         let loops = [EventLoopCounters(), EventLoopCounters()]
         loops[0].add(.waiters, 3)
@@ -25,14 +25,14 @@ struct CountersTests {
         #expect(MetricsSnapshot(loops: loops, node: NodeCounters())[.waiters] == 1)
     }
 
-    @Test("a gauge read between its two ends is not below nothing")
+    @Test("A gauge read between both is not below zero")
     func gaugesDoNotWrap() {
         let loop = EventLoopCounters()
         loop.add(.waiters, -1)
         #expect(MetricsSnapshot(loops: [loop], node: NodeCounters())[.waiters] == 0)
     }
 
-    @Test("a node's gauge is replaced, not added to")
+    @Test("The node's gauges are set, not added")
     func nodeGaugesAreSet() {
         let node = NodeCounters()
         node.set(.memoryEntries, to: 5)
@@ -41,7 +41,7 @@ struct CountersTests {
         #expect(MetricsSnapshot(loops: [], node: node)[.memoryEntries] == 5)
     }
 
-    @Test("the node's counters lose nothing when several threads add at once")
+    @Test("Concurrent additions to the node's counters lose nothing")
     func nodeCountersAreShared() async {
         let node = NodeCounters()
         await withTaskGroup { group in
@@ -55,7 +55,7 @@ struct CountersTests {
     }
 
     @Test(
-        "an answer is counted by its status",
+        "A response is counted by its status",
         arguments: [
             (200, .responsesSuccess), (204, .responsesSuccess), (206, .responsesPartial),
             (301, .responsesRedirected), (304, .responsesNotModified), (400, .responsesClientError),

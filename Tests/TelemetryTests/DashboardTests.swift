@@ -2,7 +2,7 @@ import Foundation
 import Telemetry
 import Testing
 
-@Suite("The dashboard for Grafana shows metrics that there are")
+@Suite("The Grafana dashboard uses existing metrics")
 struct DashboardTests {
     private struct Dashboard: Decodable {
         var uid: String
@@ -62,7 +62,7 @@ struct DashboardTests {
 
     private var drawn: [Panel] { dashboard.panels.filter { $0.type != "row" } }
 
-    @Test("every name and label is in the table, and of the chosen nodes alone")
+    @Test("Every name and label is in the table, and queries select the chosen nodes")
     func names() {
         for panel in drawn {
             for target in panel.targets ?? [] {
@@ -79,7 +79,7 @@ struct DashboardTests {
         }
     }
 
-    @Test("a legend shows labels that its series have")
+    @Test("A legend uses labels that its series have")
     func legends() {
         for panel in drawn {
             for target in panel.targets ?? [] {
@@ -92,7 +92,7 @@ struct DashboardTests {
         }
     }
 
-    @Test("a panel says what it shows in the table's words, and asks the chosen source")
+    @Test("A panel's description is from the table, and it queries the chosen source")
     func panels() throws {
         #expect(drawn.count > 40)
         for panel in drawn {
@@ -105,7 +105,7 @@ struct DashboardTests {
         }
     }
 
-    @Test("panels have ids of their own and do not lie on each other")
+    @Test("Panels have unique ids and do not overlap")
     func layout() {
         let panels = dashboard.panels
         #expect(Set(panels.map(\.id)).count == panels.count)
@@ -115,7 +115,7 @@ struct DashboardTests {
         #expect(dashboard.uid == "nuthatch" && dashboard.schemaVersion >= 39)
     }
 
-    @Test("source, job, node and site can be chosen")
+    @Test("Source, job, node and site can be chosen")
     func variables() {
         let variables = dashboard.templating.list
         #expect(variables.map(\.name) == ["datasource", "job", "instance", "site"])

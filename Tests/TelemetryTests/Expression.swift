@@ -1,9 +1,8 @@
 import Telemetry
 
-/// What an expression of PromQL says of series: a reader of what is asked for here, not of the
-/// language.
+/// A PromQL expression, parsed as far as these tests need it.
 struct Expression {
-    /// A name with what has to hold of its labels.
+    /// A metric name with its label matchers.
     struct Selector {
         var name: String
         var matchers: [Matcher] = []
@@ -16,7 +15,7 @@ struct Expression {
     }
 
     var selectors: [Selector] = []
-    /// Labels that results are grouped or joined by.
+    /// The labels by which results are grouped or joined.
     var grouping: Set<String> = []
 
     init(_ text: String) {
@@ -39,14 +38,14 @@ struct Expression {
         }
     }
 
-    /// The families of the table that it is about.
+    /// The families in the table that it uses.
     var families: [MetricFamily] {
         selectors.compactMap { selector in
             MetricFamily.table.first { $0.sampleNames.contains(selector.name) }
         }
     }
 
-    /// What it says that is not so by the table; `records` are the names that rules make.
+    /// The contradictions to the table; `records` are the names of recording rules.
     func faults(records: Set<String> = []) -> [String] {
         var faults: [String] = []
         var labels: Set<String> = ["job", "instance"]
@@ -68,7 +67,7 @@ extension Expression.Matcher {
     fileprivate func faults(of family: MetricFamily) -> [String] {
         if ["job", "instance"].contains(label) { return [] }
         guard family.labels.contains(label) else { return ["\(family.name) has no \(label)"] }
-        // What a variable of a dashboard stands for is not known here.
+        // The values of a dashboard's variable are unknown here.
         guard let allowed = family.values(of: label), !value.contains("$") else { return [] }
         let values = sign.hasSuffix("~") ? value.split(separator: "|").map(String.init) : [value]
         return values.filter { !allowed.contains($0) }.map {
@@ -78,7 +77,7 @@ extension Expression.Matcher {
 }
 
 extension MetricFamily {
-    /// Under which its values are stored.
+    /// The names of the family's series.
     var sampleNames: [String] {
         kind == .histogram ? ["_bucket", "_sum", "_count"].map { name + $0 } : [name]
     }

@@ -1,9 +1,9 @@
 import Testing
 
-@Suite("The reader of expressions finds what is wrong with them")
+@Suite("Checking PromQL expressions")
 struct ExpressionTests {
     @Test(
-        "what the table has passes",
+        "An expression that agrees with the table has no errors",
         arguments: [
             "nuthatch_fenced == 1", "rate(nuthatch_requests_total{cache=\"hit\"}[5m]) > 0",
             "sum by (job, instance, cache) (rate(nuthatch_requests_total{job=\"a\"}[5m]))",
@@ -18,7 +18,7 @@ struct ExpressionTests {
     }
 
     @Test(
-        "what it has not is named",
+        "A contradiction to the table is reported",
         arguments: [
             ("nuthatch_fence == 1", "nuthatch_fence is not in the table"),
             ("nuthatch_requests", "nuthatch_requests is not in the table"),
@@ -43,7 +43,7 @@ struct ExpressionTests {
         #expect(Expression(text).faults() == [fault])
     }
 
-    @Test("what rules record may be asked for")
+    @Test("Recording rules may be used")
     func records() {
         #expect(Expression("a:nuthatch_b:c > 0").faults(records: ["a:nuthatch_b:c"]).isEmpty)
     }

@@ -4,7 +4,7 @@ import Testing
 @Suite("Listen addresses")
 struct ListenAddressTests {
     @Test(
-        "a listen address is a numeric address and a port",
+        "A listen address is an IP address and a port",
         arguments: [
             ("127.0.0.1:8080", "127.0.0.1:8080"), ("0.0.0.0:0", "0.0.0.0:0"),
             ("[::]:65535", "[::]:65535"), ("localhost:80", "127.0.0.1:80"),
@@ -14,7 +14,7 @@ struct ListenAddressTests {
     }
 
     @Test(
-        "anything else is no listen address",
+        "Other text is refused",
         arguments: [
             "", "8080", ":8080", "127.0.0.1", "127.0.0.1:", "127.0.0.1:65536", "127.0.0.1:+80",
             "::1:80", "[::1]", "[::1]80", "[127.0.0.1]:80", "[localhost]:80", "example.com:80",

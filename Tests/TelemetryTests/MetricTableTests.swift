@@ -3,12 +3,12 @@ import Testing
 
 @Suite("The table of metrics")
 struct MetricTableTests {
-    /// What the families have, sums apart, in the table's order.
+    /// The metrics of the families without totals, in the table's order.
     private let metrics = MetricFamily.table.flatMap { family -> [Metric] in
         if case .node(_, let series) = family.source { series.map(\.metric) } else { [] }
     }
 
-    @Test("every metric is of exactly one family")
+    @Test("Every metric belongs to exactly one family")
     func everyMetricHasOneFamily() {
         #expect(metrics.count == Metric.allCases.count)
         for metric in Metric.allCases {
@@ -16,7 +16,7 @@ struct MetricTableTests {
         }
     }
 
-    @Test("so is what is measured of sites, outcomes and members")
+    @Test("Every metric of sites, outcomes and members belongs to exactly one family")
     func everyMetricOfPartsHasOneFamily() {
         let sources = MetricFamily.table.map(\.source)
         let ofSites = sources.flatMap { source -> [SiteMetric] in
@@ -35,13 +35,15 @@ struct MetricTableTests {
         #expect(ofMembers == MemberMetric.allCases)
     }
 
-    @Test("raw values count up from nought and fit the room that counters have")
+    @Test("Raw values count up from zero and fit the counters' storage")
     func rawValuesAreIndices() {
         #expect(Metric.allCases.map(\.rawValue) == Array(0..<Metric.allCases.count))
         #expect(Metric.allCases.count <= 256)
     }
 
-    @Test("names follow Prometheus' rules, with the unit behind", arguments: MetricFamily.table)
+    @Test(
+        "Names follow Prometheus' conventions, with the unit at the end",
+        arguments: MetricFamily.table)
     func namesFollowTheRules(family: MetricFamily) throws {
         #expect(try /nuthatch(_[a-z]+)+/.wholeMatch(in: family.name) != nil)
         #expect(family.name.hasSuffix("_total") == (family.kind == .counter))
@@ -53,7 +55,7 @@ struct MetricTableTests {
         #expect(family.divisor == 1 || ["seconds", "ratio"].contains(family.unit))
     }
 
-    @Test("no two families have a name in common, however it is written")
+    @Test("No two families share a name, in any format")
     func namesAreUnique() {
         let names = MetricFamily.table.flatMap { family in
             switch family.kind {
@@ -65,7 +67,9 @@ struct MetricTableTests {
         #expect(Set(names).count == names.count)
     }
 
-    @Test("series have different values of one label, or are one", arguments: MetricFamily.table)
+    @Test(
+        "Series of a family have different values of one label, or there is one series",
+        arguments: MetricFamily.table)
     func labelsTellSeriesApart(family: MetricFamily) {
         #expect(Set(family.labels).count == family.labels.count)
         guard let label = family.labels.last, let values = family.values(of: label) else {
@@ -77,7 +81,7 @@ struct MetricTableTests {
         }
     }
 
-    @Test("what is added up is counted elsewhere, and nothing twice")
+    @Test("Totals are sums of other families, and count nothing twice")
     func sums() {
         let counters = MetricFamily.table.filter { $0.kind == .counter }.flatMap {
             family -> [Metric] in
@@ -92,7 +96,7 @@ struct MetricTableTests {
     }
 
     @Test(
-        "a meaning is a line without a full stop, advice is sentences",
+        "A meaning is a line without a full stop, advice is sentences",
         arguments: MetricFamily.table)
     func textsAreSentences(family: MetricFamily) {
         #expect(family.meaning.first?.isUppercase == true)

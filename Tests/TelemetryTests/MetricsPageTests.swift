@@ -4,7 +4,7 @@ import Testing
 
 @Suite("The page about metrics")
 struct MetricsPageTests {
-    /// Everything below the page's head, as the table has it.
+    /// The page from its table on, generated from the families.
     private var expected: String {
         var text =
             "| metric | kind | labels | meaning | if it looks wrong |\n|---|---|---|---|---|\n"
@@ -22,16 +22,16 @@ struct MetricsPageTests {
         return text
     }
 
-    @Test("it has every family as the table has it")
+    @Test("The page lists every family as in the table")
     func page() throws {
         let file = Deployed.repository.appending(
             path: "Sources/Telemetry/Telemetry.docc/Metrics.md")
         let page = try String(contentsOf: file, encoding: .utf8)
         let table = page.range(of: "| metric |").map { String(page[$0.lowerBound...]) }
         let isSame = table == expected
-        // Written where it can be copied from.
+        // Written to a file from which it can be copied.
         let made = FileManager.default.temporaryDirectory.appending(path: "nuthatch-metrics.md")
         if !isSame { try expected.write(to: made, atomically: true, encoding: .utf8) }
-        #expect(isSame, "what it should have from its table on is in \(made.path)")
+        #expect(isSame, "the expected text from its table on is in \(made.path)")
     }
 }

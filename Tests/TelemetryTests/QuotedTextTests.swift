@@ -1,10 +1,10 @@
 import Telemetry
 import Testing
 
-@Suite("Texts of strangers on one line")
+@Suite("Untrusted text on one line")
 struct QuotedTextTests {
     @Test(
-        "whatever could break or turn a line is escaped",
+        "Everything that could break or reverse a line is escaped",
         arguments: [
             ("a b", "\"a b\""), ("", "\"\""), ("a\"b\\c", "\"a\\\"b\\\\c\""),
             ("a\nb\r\tc", "\"a\\nb\\r\\tc\""),
@@ -17,7 +17,7 @@ struct QuotedTextTests {
         #expect(text.singleLine == text || quoted.contains("\\"))
     }
 
-    @Test("a long text is cut and says so")
+    @Test("A long text is truncated and marked as such")
     func cuts() {
         let text = String(repeating: "x", count: 81)
         #expect(text.quoted(limit: 81) == "\"\(text)\"")

@@ -3,7 +3,7 @@ import Testing
 
 @Suite("Counters of sites")
 struct SiteCountersTests {
-    @Test("a site's figures are the sums over its loops, and nothing else is added to")
+    @Test("A site's figures are the sums over its loops, and others are unaffected")
     func sums() {
         let loops = [SiteCounters(), SiteCounters(), SiteCounters()]
         for (number, counters) in loops.enumerated() {

@@ -2,9 +2,9 @@ import Ground
 import Telemetry
 import Testing
 
-@Suite("What comes most often")
+@Suite("Finding the most frequent keys")
 struct SpaceSavingTests {
-    @Test("while there is room every count is exact")
+    @Test("Below its capacity every count is exact")
     func exact() {
         var saving = SpaceSaving(countersMax: 4)
         for key in [1, 2, 1, 3, 1, 2] as [UInt64] { saving.add(key) }
@@ -14,14 +14,14 @@ struct SpaceSavingTests {
     }
 
     @Test(
-        "no count is too small, none too large by more than its error, and who came often is there",
+        "No count is too small or too large by more than its error, and frequent keys are found",
         arguments: 1...20)
     func bounds(seed: UInt64) {
         var dice = SplitMix64(seed: seed)
         var saving = SpaceSaving(countersMax: 32)
         var truth: [UInt64: UInt64] = [:]
         for _ in 0..<5_000 {
-            // A few come often, the others hardly ever.
+            // A few keys are frequent, the others are rare.
             let key = UInt64.random(in: 0..<(Bool.random(using: &dice) ? 8 : 2_000), using: &dice)
             saving.add(key)
             truth[key, default: 0] += 1
@@ -35,7 +35,7 @@ struct SpaceSavingTests {
         for (key, count) in truth where count > 5_000 / 32 { #expect(kept.contains(key), "\(key)") }
     }
 
-    @Test("what does not come any more is forgotten")
+    @Test("Formerly frequent keys are forgotten")
     func ageing() {
         var saving = SpaceSaving(countersMax: 4)
         saving.add(1, times: 8)

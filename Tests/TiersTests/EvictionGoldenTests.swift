@@ -3,7 +3,7 @@ import Simulation
 import Testing
 import Trials
 
-/// Exact miss counts: a change of the policy shows here before it shows anywhere else.
+/// Exact miss counts, which show every change of the policy.
 @Suite struct EvictionGoldenTests {
     /// The first 17,000 requests of adaptsize_web, a web proxy's trace used by AdaptSize's authors.
     private let trace: EvictionTrace
@@ -14,7 +14,7 @@ import Trials
             folder.appendingPathComponent("Traces/adaptsize_web_17000.csv").path)
     }
 
-    @Test("The excerpt is the one the golden numbers were taken from")
+    @Test("The excerpt is the one from which the golden numbers were taken")
     func excerptIsWhole() {
         #expect(trace.name == "adaptsize_web_17000")
         #expect(trace.requests.count == 17_000)
@@ -23,7 +23,7 @@ import Trials
     }
 
     @Test(
-        "Misses on the excerpt are exactly these",
+        "The miss counts on the excerpt are exact",
         arguments: [
             (EvictionKind.fifo, 1.0, 13_231), (.fifo, 5, 12_262),
             (.fifo, 10, 11_771), (.fifo, 50, 10_476),
@@ -45,7 +45,7 @@ import Trials
     }
 
     @Test(
-        "Shards cost little: half a point of the object miss ratio",
+        "Sharding costs at most half a point of the object miss ratio",
         arguments: [8, 16], [5.0, 10, 50])
     func shardsCostLittle(shards: Int, percent: Double) {
         let capacityBytes = trace.capacityBytes(percent: percent)
@@ -54,14 +54,14 @@ import Trials
         #expect(many.objectMissRatio <= one.objectMissRatio + 0.005)
     }
 
-    @Test("A log of four segments, the fewest there may be, is a cache still")
+    @Test("A log of four segments, the minimum, still works as a cache")
     func fewestSegments() {
         let figures = trace.replay(
             .nuthatchDisk, capacityBytes: trace.capacityBytes(percent: 50), segments: 4)
         #expect(figures.misses == 10_553)
     }
 
-    @Test("What the log writes is what it takes in and a little more")
+    @Test("The log writes little more than it admits")
     func writtenBytes() {
         let figures = trace.replay(
             .nuthatchDisk, capacityBytes: trace.capacityBytes(percent: 5), segments: 16)
@@ -69,16 +69,17 @@ import Trials
         #expect(figures.writtenBytes == 70_452_301)
     }
 
-    @Test("With room for everything only first requests miss", arguments: EvictionKind.allCases)
+    @Test(
+        "With capacity for everything, only first requests miss", arguments: EvictionKind.allCases)
     func coldMissesOnly(kind: EvictionKind) {
-        // Ten times, for S3-FIFO admits nothing of its small queue's size or more.
+        // Ten times, because S3-FIFO admits no object as large as its small queue.
         let figures = trace.replay(kind, capacityBytes: trace.footprintBytes * 10, shards: 3)
         #expect(figures.misses == trace.sizes.count)
         #expect(figures.missedBytes == trace.footprintBytes)
     }
 }
 
-/// The folder of the whole traces, if this machine has it.
+/// The folder of the whole traces, if present.
 private let sharedTraces: URL? = {
     let package = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
         .deletingLastPathComponent().deletingLastPathComponent()
@@ -86,7 +87,7 @@ private let sharedTraces: URL? = {
     return FileManager.default.fileExists(atPath: folder.path) ? folder : nil
 }()
 
-/// The whole traces, where they lie beside the package (`../shared/traces`).
+/// The whole traces, if they are beside the package (`../shared/traces`).
 @Suite(.enabled(if: sharedTraces != nil && !Trials.isReduced))
 struct EvictionWholeTraceTests {
     private static func read(_ name: String) throws -> EvictionTrace {
@@ -94,8 +95,7 @@ struct EvictionWholeTraceTests {
         return try TraceReader.read(folder.appendingPathComponent("\(name).csv.gz").path)
     }
 
-    /// A trace, a size and, at it, S3-FIFO's figure and the best known one (libCacheSim), and our
-    /// misses.
+    /// Trace, capacity, S3-FIFO's miss ratio, the best known one (libCacheSim), and our misses.
     private static let goldens: [(String, Double, Double, Double, Int)] = [
         ("adaptsize_web", 1, 0.7211, 0.6758, 44_285),
         ("adaptsize_web", 5, 0.6463, 0.6040, 40_177),
@@ -108,7 +108,7 @@ struct EvictionWholeTraceTests {
         ("cache2k_web12_unit", 10, 0.2775, 0.2775, 25_871),
     ]
 
-    @Test("The policy misses exactly this often, within a point of the best", arguments: goldens)
+    @Test("The policy's misses are exact and within a point of the best known", arguments: goldens)
     func wholeTrace(
         name: String, percent: Double, s3fifo: Double, best: Double, misses: Int
     ) throws {
@@ -121,8 +121,8 @@ struct EvictionWholeTraceTests {
         #expect(abs(paper.objectMissRatio - s3fifo) <= 0.000_051)
     }
 
-    /// A trace, a size, segments and, with these, the best known byte figure (libCacheSim), and the
-    /// bytes we miss.
+    /// Trace, capacity, segments, the best known byte miss ratio with them (libCacheSim), and our
+    /// missed bytes.
     private static let diskGoldens: [(String, Double, Int, Double, Int)] = [
         ("adaptsize_web", 1, 16, 0.6920, 353_828_357),
         ("adaptsize_web", 5, 16, 0.6237, 314_753_661),
@@ -136,7 +136,7 @@ struct EvictionWholeTraceTests {
     ]
 
     @Test(
-        "The disk misses exactly these bytes, within a point of the best", arguments: diskGoldens)
+        "Missed bytes on disk are exact and within a point of the best", arguments: diskGoldens)
     func wholeTraceOnDisk(
         name: String, percent: Double, segments: Int, best: Double, missedBytes: Int
     ) throws {

@@ -3,22 +3,22 @@ import Testing
 import Tiers
 import Trials
 
-/// What the policies are worth where some objects are large, told by synthetic traces.
+/// The policies on synthetic traces with some large objects.
 @Suite(.disabled(if: Trials.isReduced))
 struct SyntheticTraceTests {
     @Test(
-        "One large newcomer after the other flushes nothing that is worth more", arguments: [1, 16])
+        "A series of large one-hit objects evicts nothing more valuable", arguments: [1, 16])
     func largeNewcomers(shards: Int) {
         let trace = SyntheticTrace.largeNewcomers.trace
         let quiet = ReplayStatistics(of: trace, without: 1 << 20)
         let ours = trace.replay(.nuthatch, capacityBytes: 64 << 20, shards: shards)
         let paper = trace.replay(.s3fifo, capacityBytes: 64 << 20)
         #expect(ours.objectMissRatio < paper.objectMissRatio)
-        // As if they were not there, but for their own misses.
+        // As without the large objects, apart from their own misses.
         #expect(ours.objectMissRatio < quiet.objectMissRatio + 0.005)
     }
 
-    @Test("A disk's segments hold the large objects of a web mix, as long as enough remain")
+    @Test("The planned segments hold the large objects of a web mix better than small ones")
     func segments() {
         let trace = SyntheticTrace.webMix.trace
         let bytes = 1812 << 20
@@ -28,7 +28,7 @@ struct SyntheticTraceTests {
     }
 
     @Test(
-        "What is larger than the limit on objects is stored nowhere",
+        "Objects above the size limit are not stored",
         arguments: EvictionKind.allCases)
     func objectLimit(kind: EvictionKind) {
         var trace = EvictionTrace(name: "two")
@@ -40,7 +40,7 @@ struct SyntheticTraceTests {
         #expect(figures.misses == 11)
     }
 
-    @Test("Memory in front of a disk misses what memory alone does, or less")
+    @Test("Memory with a disk misses no more than memory alone")
     func bothTiers() {
         let trace = SyntheticTrace.webMix.trace
         let both = trace.replay(.nuthatchBoth, capacityBytes: 640 << 20)
@@ -51,8 +51,7 @@ struct SyntheticTraceTests {
 }
 
 extension ReplayStatistics {
-    /// Misses of 64 MiB of memory on the trace, of which what is larger than `bytes` is stored
-    /// nowhere.
+    /// A replay with 64 MiB of memory in which objects of more than `bytes` are not stored.
     fileprivate init(of trace: EvictionTrace, without bytes: Int) {
         self = trace.replay(.nuthatch, capacityBytes: 64 << 20, objectBytesMax: bytes)
     }

@@ -3,7 +3,7 @@ import Simulation
 import Testing
 
 @Suite struct TraceReaderTests {
-    /// A file with these bytes, for the length of `body`.
+    /// Runs `body` with a file of this text.
     private func withFile(_ name: String, _ text: String, _ body: (String) throws -> Void) throws {
         let folder = FileManager.default.temporaryDirectory
             .appendingPathComponent("nuthatch-trace-\(UUID().uuidString)")
@@ -14,7 +14,9 @@ import Testing
         try body(file.path)
     }
 
-    @Test("Keys are numbered as they come and have the largest size seen", arguments: ["", "\n"])
+    @Test(
+        "Keys are numbered in order of appearance and keep their largest size",
+        arguments: ["", "\n"])
     func reads(end: String) throws {
         try withFile("small.csv", "0,900,10\n1,7,5\n2,900,30\(end)") { path in
             let trace = try TraceReader.read(path)
@@ -27,7 +29,7 @@ import Testing
     }
 
     @Test(
-        "A line that is no request is refused by its number",
+        "A malformed line is refused with its number",
         arguments: ["1,2", "1,2,x", "1,2,3,4", "", "1,-2,3", "1,2,99999999999", ",,"])
     func refuses(line: String) throws {
         try withFile("bad.csv", "0,1,1\n\(line)\n0,1,1\n") { path in
@@ -37,7 +39,7 @@ import Testing
         }
     }
 
-    @Test("A missing file and one that is not compressed are told apart")
+    @Test("A missing file and one that is not compressed give different errors")
     func refusesFiles() throws {
         #expect(throws: TraceError.unreadable(path: "/nowhere.csv")) {
             try TraceReader.read("/nowhere.csv")

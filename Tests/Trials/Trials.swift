@@ -1,17 +1,18 @@
 import Foundation
 
-/// How many trials a test makes: random cases, seeds, steps, or the length of what it goes through.
+/// The number of trials in a test: random cases, seeds, steps, or the length of its input.
 ///
-/// A test names how many it makes in an optimised build. A debug build takes some ten times as long
-/// for each and makes a sixteenth of them, so that `deploy/test unit` takes about a minute;
-/// `NUTHATCH_LONG=1` asks for a campaign.
+/// Tests give the number for an optimised build. A debug build is about ten times slower and runs a
+/// sixteenth of them, so that `deploy/test unit` takes about a minute; `NUTHATCH_LONG=1` requests a
+/// campaign.
 package enum Trials {
-    /// True if a campaign is asked for.
+    /// True if a campaign is requested.
     package static let isCampaign = ProcessInfo.processInfo.environment["NUTHATCH_LONG"] == "1"
 
-    /// True in a debug build, unless a campaign is asked for.
+    /// True in a debug build, unless a campaign is requested.
     ///
-    /// What proves nothing with a sixteenth of its trials, or takes minutes, is left out then.
+    /// Tests that prove nothing with a sixteenth of their trials, or take minutes, are skipped
+    /// then.
     package static var isReduced: Bool {
         #if DEBUG
             !isCampaign
@@ -20,13 +21,13 @@ package enum Trials {
         #endif
     }
 
-    /// How many to make where a test names `usual`, and `long` for a campaign.
+    /// The number of trials for a usual number `usual`, and `long` in a campaign.
     package static func count(_ usual: Int, long: Int? = nil) -> Int {
         if isCampaign { return long ?? usual }
         return isReduced ? (usual + 15) / 16 : usual
     }
 
-    /// The seeds to play where a test names `usual`; those of a campaign end with `long`.
+    /// The seeds for the usual seeds `usual`; in a campaign they end with `long`.
     package static func seeds(
         _ usual: ClosedRange<UInt64>, long: UInt64? = nil
     ) -> ClosedRange<UInt64> {
@@ -34,7 +35,7 @@ package enum Trials {
         return usual.lowerBound...usual.lowerBound + UInt64(count - 1)
     }
 
-    /// How far apart the steps are that are tried, of which a test tries every `usual`th.
+    /// The distance between the steps that are tried, for every `usual`th in an optimised build.
     package static func stride(_ usual: Int) -> Int {
         isCampaign ? 1 : isReduced ? usual * 16 : usual
     }

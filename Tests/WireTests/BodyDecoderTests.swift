@@ -4,7 +4,7 @@ import Testing
 import Wire
 
 @Suite struct BodyDecoderTests {
-    /// The data, and nil or the refusal, of a chunked body in one piece.
+    /// The data of a chunked body in one piece, and its error or `nil`.
     private func chunked(
         _ text: String, limits: BodyLimits = BodyLimits()
     ) -> (data: [UInt8], refusal: BodyDecodingError?, rest: Int?) {
@@ -22,12 +22,12 @@ import Wire
             case .refused(let refusal): return (data, refusal, nil)
             }
         }
-        Issue.record("does not come to an end")
+        Issue.record("does not end")
         return (data, nil, nil)
     }
 
     @Test(
-        "chunks are joined, extensions and trailers dropped",
+        "Chunks are joined, extensions and trailers dropped",
         arguments: [
             ("0\r\n\r\n", ""), ("1\r\na\r\n0\r\n\r\n", "a"), ("0003\r\nabc\r\n00\r\n\r\n", "abc"),
             ("a\r\n0123456789\r\nA\r\n0123456789\r\n0\r\n\r\n", "01234567890123456789"),
@@ -46,7 +46,7 @@ import Wire
     }
 
     @Test(
-        "a malformed chunk is refused",
+        "A malformed chunk is refused",
         arguments: [
             ("\r\n", BodyDecodingError.malformedChunkSize), ("g\r\n", .malformedChunkSize),
             ("-1\r\n", .malformedChunkSize), ("+1\r\n", .malformedChunkSize),
@@ -82,7 +82,7 @@ import Wire
         #expect(refusal.message.hasSuffix("."))
     }
 
-    @Test("extensions of all chunks together, and the trailer section, are limited")
+    @Test("The extensions of all chunks together, and the trailer section, are limited")
     func limits() {
         let limits = BodyLimits(extensionBytesMax: 6, trailerBytesMax: 10)
         #expect(chunked("1;a\r\nx\r\n1;b\r\ny\r\n0;c\r\n\r\n", limits: limits).rest == 0)
@@ -95,7 +95,7 @@ import Wire
                 == .trailersTooLong(bytesMax: 10))
     }
 
-    @Test("trailers are kept when they are wanted, byte for byte and in order")
+    @Test("Trailers are kept on request, unchanged and in order")
     func trailers() {
         let section = "A: b\r\nX-Y:\t\u{E9} \r\na:\r\n"
         let bytes = latin1("1\r\nx\r\n0\r\n\(section)\r\nrest")
@@ -119,7 +119,7 @@ import Wire
         }
     }
 
-    @Test("there are no trailers before the end, nor in an empty section")
+    @Test("There are no trailers before the end, nor in an empty section")
     func noTrailers() {
         var decoder = BodyDecoder(.chunked, keepsTrailers: true)
         let first = latin1("0\r\nA: b\r\n")
@@ -135,7 +135,7 @@ import Wire
     }
 
     @Test(
-        "a section that is none of trailers is none",
+        "A malformed trailer section is refused",
         arguments: [
             "A", "A: b", "A: b\n", " A: b\r\n", ": b\r\n", "A: b\r\n\r\n", "A : b\r\n",
             "HOST: a\r\n", "Content-length: 1\r\n", "A: b\r\nTransfer-Encoding: x\r\n",
@@ -144,12 +144,12 @@ import Wire
         #expect(Trailers(latin1(text)) == nil)
     }
 
-    @Test("the largest chunk size is read")
+    @Test("The largest chunk size is accepted")
     func largest() {
         #expect(chunked("FFFFFFFFFFFFFFFF\r\nabc").data == latin1("abc"))
     }
 
-    @Test("a length is counted down and not passed")
+    @Test("A body with a length ends after exactly that many bytes")
     func length() {
         var decoder = BodyDecoder(.length(5))
         let first = latin1("abc").span
@@ -162,14 +162,14 @@ import Wire
         #expect(decoder.next(second, from: 3) == .end(next: 3))
     }
 
-    @Test("no body ends where it begins", arguments: [BodyFraming.none, .length(0)])
+    @Test("An empty body ends at once", arguments: [BodyFraming.none, .length(0)])
     func none(_ framing: BodyFraming) {
         var decoder = BodyDecoder(framing)
         #expect(decoder.isAtEnd)
         #expect(decoder.next(latin1("abc").span, from: 1) == .end(next: 1))
     }
 
-    @Test("the framing of a request that is passed on is that of the one received")
+    @Test("The framing of a forwarded request is that of the one received")
     func requestBody() {
         let framings: [BodyFraming] = [.none, .length(0), .length(.max), .chunked, .untilClose]
         let lines = framings.map { framing -> String? in
@@ -187,7 +187,7 @@ import Wire
             framings.map { RequestBodyFraming($0)?.isEmpty } == [true, true, false, false, nil])
     }
 
-    @Test("a refused body stays refused")
+    @Test("A refused body stays refused")
     func refusedForEver() {
         var decoder = BodyDecoder(.chunked)
         let bytes = latin1("x0\r\n\r\n")

@@ -4,19 +4,18 @@ import Testing
 import Wire
 import Trials
 
-/// The same bytes read by this codec and by llhttp: what llhttp refuses is refused, and what both
-/// accept means the same.
+/// Comparison with llhttp: what llhttp refuses is refused here, and what both accept has the same
+/// meaning.
 ///
-/// Left out, because llhttp leaves HTTP there: CONNECT and Upgrade; and HTTP/1.2 and later, which
-/// it refuses. A method that llhttp does not
-/// know is refused by it and is a token here. An interim answer with `Connection: close`, or in
-/// HTTP/1.0, is the last one to llhttp; here the final answer is awaited and the connection closed
-/// after it.
+/// Not compared, because llhttp leaves HTTP or refuses them: CONNECT, Upgrade, and HTTP/1.2 and
+/// later. A method that llhttp does not know is refused by it and accepted here as a token. For
+/// llhttp an interim response with `Connection: close`, or in HTTP/1.0, is the last one; here the
+/// final response is awaited and the connection closed after it.
 @Suite struct DifferentialTests {
     static let batches = Array(0..<10)
     static let perBatch = Trials.count(1_500)
 
-    @Test("requests are read as llhttp reads them, or refused", arguments: batches)
+    @Test("Requests are read as by llhttp, or refused", arguments: batches)
     func requests(_ batch: Int) throws {
         var accepted = 0
         for number in 0..<Self.perBatch {
@@ -40,7 +39,7 @@ import Trials
         #expect(accepted > Self.perBatch / (Trials.isReduced ? 3 : 2))
     }
 
-    @Test("answers are read as llhttp reads them, or refused", arguments: batches)
+    @Test("Responses are read as by llhttp, or refused", arguments: batches)
     func responses(_ batch: Int) throws {
         var accepted = 0
         for number in 0..<Self.perBatch {
@@ -67,7 +66,7 @@ import Trials
         #expect(accepted > Self.perBatch / (Trials.isReduced ? 3 : 2))
     }
 
-    /// What differs between two readings of the same bytes, or nil.
+    /// The difference between two readings of the same bytes, or `nil`.
     private func difference(
         _ ours: Reading, _ theirs: Reference, comparesPersistence: Bool = true
     ) -> String? {
@@ -85,7 +84,8 @@ import Trials
             if message.isHTTP10 != other.isHTTP10 { return "version of \(index)" }
             if !same(message.fields, other.fields) { return "fields of \(index)" }
             guard comparesPersistence, message.isPersistent != other.isPersistent else { continue }
-            // Both options in HTTP/1.0: llhttp keeps the connection, RFC 9112 §9.3 closes it.
+            // With both options in HTTP/1.0 llhttp keeps the connection, and RFC 9112 §9.3 closes
+            // it.
             guard message.isHTTP10, other.isPersistent, saysClose(other) else {
                 return "persistence of \(index)"
             }
@@ -113,7 +113,7 @@ import Trials
         }
     }
 
-    /// An interim answer after which llhttp expects no final one.
+    /// True if the last response is an interim one after which llhttp expects no other.
     private func endsInInterim(_ theirs: Reference) -> Bool {
         guard let last = theirs.messages.last else { return false }
         return last.start.hasPrefix("1") && !last.isPersistent

@@ -4,12 +4,12 @@ import Wire
 
 @Suite("The name of an entry")
 struct EntryNameTests {
-    /// What decides where it stands on the ring.
+    /// The part of the name that determines its place on the ring.
     private func place(_ name: EntryName) -> UInt64 { name.digest.first >> 46 }
 
     private let url = Array("http://img.example/a.jpg".utf8)
 
-    @Test("that of a URL is its SHA-256")
+    @Test("The name of a URL is its SHA-256")
     func plain() {
         var bytes: [UInt8] = []
         EntryName(ofKey: Array("abc".utf8)).append(to: &bytes)
@@ -17,7 +17,7 @@ struct EntryNameTests {
         #expect(bytes.suffix(4) == [0xF2, 0x00, 0x15, 0xAD])
     }
 
-    @Test("all variants of a URL are others, and have one place on the ring")
+    @Test("Variants of a URL have different names and one place on the ring")
     func variants() {
         let name = EntryName(ofKey: url)
         let keys = ["\n0000000000000001\naccept:a\n", "\n0000000000000001\naccept\n"]

@@ -4,7 +4,8 @@ import Testing
 import Wire
 
 @Suite struct FieldNameTests {
-    @Test("each known name is found in any case, and no other name", arguments: FieldName.allCases)
+    @Test(
+        "Each known name is found in any case, and no other name is", arguments: FieldName.allCases)
     func lookup(_ name: FieldName) {
         guard name != .other else { return }
         let text = name.text.description
@@ -28,10 +29,11 @@ import Wire
         }
     }
 
-    @Test("the set of names that occur is that of the lines", arguments: FieldName.allCases)
+    @Test("The set of present names is that of the lines", arguments: FieldName.allCases)
     func present(_ name: FieldName) {
         let text = name == .other ? "X-1" : name.text.description
-        // A coding is refused beside HTTP/1.0 and a length, so each name comes alone but for Host.
+        // Each name comes alone apart from Host: a coding is refused with HTTP/1.0 and with a
+        // length.
         let value = name == .transferEncoding ? "chunked" : name == .expect ? "100-continue" : "1"
         let bytes = latin1(
             name == .host
@@ -48,7 +50,7 @@ import Wire
         }
     }
 
-    @Test("the parser finds the same names as the look-up by bytes", arguments: FieldName.allCases)
+    @Test("The parser finds the same names as a look-up by bytes", arguments: FieldName.allCases)
     func parser(_ name: FieldName) {
         let text = name == .other ? "X-1" : name.text.description
         for spelt in [text, text.uppercased(), text + "x", text + "_"] {

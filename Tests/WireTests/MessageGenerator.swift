@@ -1,6 +1,6 @@
 import Ground
 
-/// Seeded messages from a grammar that knows the rules and how they are broken; then mutated.
+/// A seeded generator of valid and invalid messages from a grammar, with mutations.
 struct MessageGenerator {
     var dice: SplitMix64
 
@@ -8,14 +8,14 @@ struct MessageGenerator {
         dice = SplitMix64(seed: seed)
     }
 
-    /// One to three requests in a row, some of them damaged.
+    /// One to three pipelined requests, some of them damaged.
     mutating func requests() -> [UInt8] {
         var bytes: [UInt8] = []
         for _ in 0...below(3) { bytes += request() }
         return mutated(bytes)
     }
 
-    /// One to three answers in a row, some of them damaged.
+    /// One to three responses in sequence, some of them damaged.
     mutating func responses() -> [UInt8] {
         var bytes: [UInt8] = []
         for _ in 0...below(3) { bytes += response() }
@@ -34,7 +34,7 @@ struct MessageGenerator {
         choices[below(choices.count)]
     }
 
-    /// Mostly the first choice.
+    /// A random choice, usually the first.
     private mutating func mostly(_ usual: String, _ others: [String]) -> String {
         chance(30) ? pick(others) : usual
     }

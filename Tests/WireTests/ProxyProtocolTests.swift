@@ -2,7 +2,7 @@ import Ground
 import Testing
 import Wire
 
-/// Headers in version 2, and what goes into them.
+/// Headers in version 2, and their parts.
 private enum BinaryHeader {
     static func header(
         _ command: UInt8, _ family: UInt8, _ rest: [UInt8], length: Int? = nil
@@ -18,8 +18,9 @@ private enum BinaryHeader {
         + [0x20, 1, 0x0D, 0xB8] + Array(repeating: 0, count: 11) + [2] + [0xFF, 0xFF, 1, 0xBB]
 }
 
-/// The two formats of the header, and what is none (HAProxy's proxy-protocol.txt, §2.1 and §2.2).
-@Suite("The header of a trusted proxy")
+/// The PROXY protocol in both formats, and invalid input (HAProxy's proxy-protocol.txt, §2.1 and
+/// §2.2).
+@Suite("The PROXY protocol header")
 struct ProxyProtocolTests {
     private func read(_ bytes: [UInt8]) -> ProxyProtocolResult { ProxyProtocol.read(bytes.span) }
 
@@ -28,7 +29,7 @@ struct ProxyProtocolTests {
     }
 
     @Test(
-        "a line says who connected",
+        "A text header gives the client's address",
         arguments: [
             ("TCP4 192.0.2.1 198.51.100.2 12345 80", "192.0.2.1", 12345),
             ("TCP4 255.255.255.255 255.255.255.255 65535 65535", "255.255.255.255", 65535),
@@ -42,14 +43,14 @@ struct ProxyProtocolTests {
     }
 
     @Test(
-        "what a proxy says of a connection it does not know is ignored",
+        "The rest of an UNKNOWN header is ignored",
         arguments: ["", " ", " \u{E9}\u{0}x", " ffff::1 ::2 65535 65535"])
     func unknown(rest: String) {
         let bytes = latin1("PROXY UNKNOWN\(rest)\r\n")
         #expect(read(bytes) == .source(nil, end: bytes.count))
     }
 
-    @Test("the longest line is read, and one byte more is refused")
+    @Test("The longest text header is accepted, and one byte more is refused")
     func longest() {
         let long = Array(repeating: "ffff", count: 8).joined(separator: ":")
         let line = latin1("PROXY UNKNOWN \(long) \(long) 65535 65535\r\n")
@@ -60,7 +61,7 @@ struct ProxyProtocolTests {
     }
 
     @Test(
-        "a line that is none is refused",
+        "A malformed text header is refused",
         arguments: [
             "GET / HTTP/1.1\r\n", "proxy UNKNOWN\r\n", "PROXY UNKNOWNX\r\n", "PROXY UNKNOW\r\n",
             "PROXY\r\n", "PROXY \r\n", "PROXY TCP5 a b 1 2\r\n", "PROXY UNKNOWN\n", "X", " ",
@@ -81,7 +82,7 @@ struct ProxyProtocolTests {
         #expect(read(latin1(text)) == .refused)
     }
 
-    @Test("a binary header says who connected")
+    @Test("A binary header gives the client's address")
     func binary() throws {
         let four = BinaryHeader.header(0x21, 0x11, BinaryHeader.v4)
         #expect(read(four) == .source(try source("192.0.2.1", 12345), end: 28))
@@ -89,7 +90,7 @@ struct ProxyProtocolTests {
         #expect(read(six) == .source(try source("2001:db8::1", 65535), end: 52))
     }
 
-    @Test("fields behind the addresses are skipped, up to the limit")
+    @Test("Fields after the addresses are skipped, up to the limit")
     func fields() throws {
         let crc: [UInt8] = [3, 0, 4, 1, 2, 3, 4]
         let name: [UInt8] = [2, 0, 1, 97]
@@ -104,7 +105,7 @@ struct ProxyProtocolTests {
     }
 
     @Test(
-        "a header without an address over a stream leaves the connection's own",
+        "A binary header without a stream address keeps the connection's own",
         arguments: [
             BinaryHeader.header(0x20, 0x00, []), BinaryHeader.header(0x20, 0x11, BinaryHeader.v4),
             BinaryHeader.header(0x20, 0xFF, [1, 2, 3]),
@@ -120,7 +121,7 @@ struct ProxyProtocolTests {
     }
 
     @Test(
-        "a binary header that breaks the format is refused",
+        "A malformed binary header is refused",
         arguments: [
             BinaryHeader.header(0x11, 0x11, BinaryHeader.v4),
             BinaryHeader.header(0x31, 0x11, BinaryHeader.v4),
@@ -137,7 +138,7 @@ struct ProxyProtocolTests {
         #expect(read(bytes) == .refused)
     }
 
-    @Test("every beginning of a header needs more, and what follows it changes nothing")
+    @Test("Every prefix of a header needs more bytes, and bytes after it have no effect")
     func beginnings() {
         let headers = [
             latin1("PROXY TCP4 192.0.2.1 198.51.100.2 12345 80\r\n"),

@@ -8,7 +8,7 @@ struct ReadField: Equatable {
     var value: [UInt8]
 }
 
-/// One message as it was understood.
+/// One message as it was parsed.
 struct ReadMessage: Equatable {
     /// Method and target, or the status in decimal.
     var start: [UInt8]
@@ -23,11 +23,11 @@ struct ReadMessage: Equatable {
     var isWhole = false
 }
 
-/// Everything one connection said, and how it ended.
+/// All messages of one connection, and how it ended.
 struct Reading: Equatable {
     enum Ending: Equatable {
         case waiting
-        /// A message after which the connection is closed.
+        /// The last message closes the connection.
         case closing
         case requestRefused(RequestParseError)
         case responseRefused(ResponseParseError)
@@ -42,7 +42,7 @@ struct Reading: Equatable {
 }
 
 extension Reading {
-    /// Reads requests from bytes that arrive up to each of the `stops` in turn.
+    /// Reads requests from bytes that arrive up to each of `stops` in turn.
     static func requests(
         _ bytes: [UInt8], stops: [Int], limits: HeadLimits = HeadLimits()
     ) -> Reading {
@@ -88,7 +88,7 @@ extension Reading {
             expectsContinue: parser.expectsContinue)
     }
 
-    /// Reads answers; after the last stop the connection is closed.
+    /// Reads responses; after the last stop the connection is closed.
     static func responses(_ bytes: [UInt8], stops: [Int], requestIsHead: Bool = false) -> Reading {
         var reading = Reading()
         var parser = ResponseParser()
@@ -172,7 +172,7 @@ extension Reading {
     }
 }
 
-/// Bytes from text in which each scalar up to U+00FF stands for one byte.
+/// The bytes of a text in which each scalar up to U+00FF stands for one byte.
 func latin1(_ text: String) -> [UInt8] {
     text.unicodeScalars.map { UInt8(truncatingIfNeeded: $0.value) }
 }

@@ -2,12 +2,12 @@ import NIOCore
 import NIOEmbedded
 import NIOHTTP1
 
-/// What llhttp, through NIOHTTP1, made of the same bytes.
+/// The same bytes as read by llhttp, through NIOHTTP1.
 ///
-/// NIOHTTP1 differs from llhttp itself in this: it decodes bytes as UTF-8 with repair, refuses a
-/// field name without bytes and any version that is not 1.x, lets the request say whether an
-/// answer has a body, and drops the `end` of an interim answer. llhttp in turn takes white space
-/// at the end of a value for part of it, which is taken off here.
+/// NIOHTTP1 differs from llhttp in these points: it decodes bytes as UTF-8 with repair, refuses an
+/// empty field name and any version that is not 1.x, lets the request determine whether a response
+/// has a body, and drops the `end` of an interim response. llhttp itself includes white space at
+/// the end of a value, which is removed here.
 struct Reference {
     struct Message {
         /// Method and target, or the status in decimal.
@@ -20,7 +20,7 @@ struct Reference {
     }
 
     var messages: [Message] = []
-    /// The error that ended the reading before the end of the connection did.
+    /// The error that ended the reading before the connection did.
     var error: (any Error)?
 
     var heads: Int { messages.count }

@@ -1,7 +1,7 @@
 import Testing
 import Wire
 
-/// A request and what is to be said to it.
+/// A malformed request and the expected error.
 struct RequestCase: CustomTestStringConvertible, Sendable {
     var name: String
     var text: String
@@ -18,7 +18,7 @@ struct RequestCase: CustomTestStringConvertible, Sendable {
     var testDescription: String { name }
 }
 
-/// Every malformed request with its answer; texts are Latin-1.
+/// All malformed requests with their errors; texts are Latin-1.
 enum RequestCases {
     static let lines: [RequestCase] = [
         .init("HTTP/0.9", "GET /\r\n\r\n", .malformedRequestLine),
@@ -170,7 +170,7 @@ enum RequestCases {
 
     static let all = lines + fields + framing
 
-    /// A request of 25 bytes before `fields`.
+    /// A request with 25 bytes before `fields`.
     static func get(_ fields: String) -> String {
         "GET / HTTP/1.1\r\nHost: a\r\n\(fields)\r\n\r\n"
     }

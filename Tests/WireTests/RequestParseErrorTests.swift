@@ -2,7 +2,7 @@ import Testing
 import Wire
 
 @Suite struct RequestParseErrorTests {
-    @Test("a malformed request gets its refusal and status", arguments: RequestCases.all)
+    @Test("A malformed request gets its error and status", arguments: RequestCases.all)
     func refuses(_ sample: RequestCase) {
         let bytes = latin1(sample.text)
         let reading = Reading.requests(bytes, stops: [bytes.count])
@@ -12,7 +12,7 @@ import Wire
         #expect(sample.refusal.message.hasSuffix("."))
     }
 
-    @Test("a target with a fragment, most often of an unescaped URL, is told how to write it")
+    @Test("The error for a fragment in the target explains how to escape it")
     func fragment() {
         let text = "GET /v1/image?url=http://a/#top HTTP/1.1\r\nHost: a\r\n\r\n"
         let refusal = RequestParseError.targetByte(UInt8(ascii: "#"), at: 27)
@@ -21,14 +21,14 @@ import Wire
         #expect(!RequestParseError.targetByte(7, at: 27).message.contains("%23"))
     }
 
-    @Test("what follows a refused request is not read", arguments: RequestCases.all)
+    @Test("Bytes after a refused request are not read", arguments: RequestCases.all)
     func stops(_ sample: RequestCase) {
         let next = latin1("GET /next HTTP/1.1\r\nHost: a\r\n\r\n")
         let bytes = latin1(sample.text) + next
         #expect(Reading.requests(bytes, stops: [bytes.count]).messages.isEmpty)
     }
 
-    @Test("a head of exactly the limit is read, one byte more is refused with 431")
+    @Test("A head at the limit is accepted, one byte more is refused with 431")
     func headLimit() {
         let text = RequestCases.get("A: " + String(repeating: "x", count: 100))
         let exact = HeadLimits(headBytesMax: text.utf8.count)
@@ -39,7 +39,7 @@ import Wire
         #expect(refusal.status == 431)
     }
 
-    @Test("a target of exactly the limit is read, one byte more is refused with 414")
+    @Test("A target at the limit is accepted, one byte more is refused with 414")
     func targetLimit() {
         let limits = HeadLimits(targetBytesMax: 20)
         let refusal = RequestParseError.targetTooLong(bytesMax: 20)
@@ -54,7 +54,7 @@ import Wire
         #expect(refusal.status == 414)
     }
 
-    @Test("a target without end is refused with 414 before the head's limit is reached")
+    @Test("An endless target is refused with 414 before the limit on the head")
     func endlessTarget() {
         let limits = HeadLimits(headBytesMax: 10_000, targetBytesMax: 100)
         let text = "GET /" + String(repeating: "x", count: 500)
@@ -62,7 +62,7 @@ import Wire
         #expect(Reading.requests(text, limits: limits).ending == .requestRefused(refusal))
     }
 
-    @Test("RFC 9112 §3: a method without end is refused with 501, whatever comes behind it")
+    @Test("RFC 9112 §3: an endless method is refused with 501, whatever follows")
     func endlessMethod() {
         let limits = HeadLimits(headBytesMax: 10_000, targetBytesMax: 100)
         let refusal = RequestParseError.methodTooLong(bytesMax: 164)
@@ -73,7 +73,7 @@ import Wire
         #expect(refusal.status == 501)
     }
 
-    @Test("as many fields as the limit are read, one more is refused with 431")
+    @Test("Fields up to the limit are accepted, one more is refused with 431")
     func fieldLimit() {
         let limits = HeadLimits(fieldsMax: 3)
         #expect(Reading.requests(RequestCases.get("A: b\r\nC: d"), limits: limits).whole == 1)

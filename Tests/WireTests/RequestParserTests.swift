@@ -4,7 +4,7 @@ import Testing
 import Wire
 
 @Suite struct RequestParserTests {
-    @Test("a plain GET is read in place")
+    @Test("A plain GET is parsed in place")
     func plain() {
         let bytes = latin1(
             "GET /v1/image?url=a HTTP/1.1\r\nHost: h:80\r\nX:\t a \u{FF}b\t \r\n\r\nrest")
@@ -31,7 +31,7 @@ import Wire
         #expect(parser.fields.first(.accept) == nil)
     }
 
-    @Test("offsets are counted from the span's beginning, wherever the head begins")
+    @Test("Offsets are relative to the span, wherever the head begins")
     func offset() {
         let request = latin1("GET /a HTTP/1.1\r\nHost: h\r\n\r\n")
         let bytes = latin1("12345") + request
@@ -42,14 +42,14 @@ import Wire
         #expect(bytes.span.copy(parser.host.range) == latin1("h"))
     }
 
-    @Test("one empty line before a request is skipped")
+    @Test("One empty line before a request is skipped")
     func leadingLine() {
         let reading = Reading.requests("\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n")
         #expect(reading.whole == 1)
         #expect(reading.ending == .waiting)
     }
 
-    @Test("pipelined requests with bodies are told apart")
+    @Test("Pipelined requests with bodies are separated")
     func pipelined() {
         let reading = Reading.requests(
             """
@@ -81,7 +81,7 @@ import Wire
     }
 
     @Test(
-        "each method is known by its name, others by their token",
+        "Each known method is recognised, others are tokens",
         arguments: RequestMethod.allCases)
     func methods(_ method: RequestMethod) {
         let name = method == .other ? "get" : method.text.description
@@ -95,7 +95,7 @@ import Wire
     }
 
     @Test(
-        "a token that begins like a method is another method",
+        "A token that begins like a method is another method",
         arguments: ["GETT", "GE", "HEADX", "PURGES", "OPTIONSX", "CONNECTED", "get", "M-SEARCH"])
     func otherMethods(_ name: String) {
         let bytes = latin1("\(name) / HTTP/1.1\r\nHost: a\r\n\r\n")
@@ -106,7 +106,7 @@ import Wire
     }
 
     @Test(
-        "the authority of a URL wins over Host, and the rest of it is the path",
+        "The authority of an absolute URL overrides Host, and its rest is the path",
         arguments: [
             ("http://b.example:81/x?y", "b.example:81", "/x?y"),
             ("HTTPS://B.example", "B.example", ""),
@@ -122,7 +122,7 @@ import Wire
         #expect(bytes.span.copy(parser.path.range) == latin1(path))
     }
 
-    @Test("asterisk and authority are read with their methods")
+    @Test("The asterisk and authority forms are accepted with their methods")
     func otherForms() {
         var parser = RequestParser()
         let options = latin1("OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n")
@@ -138,7 +138,7 @@ import Wire
     }
 
     @Test(
-        "valid hosts are taken as they are",
+        "Valid hosts are kept as they are",
         arguments: ["a", "a:", "127.0.0.1:8080", "[::1]", "[2001:db8::1]:443", "a_b~c", "%41b"])
     func hosts(_ host: String) {
         let reading = Reading.requests(RequestCases.host(host))
@@ -146,7 +146,7 @@ import Wire
     }
 
     @Test(
-        "the connection is kept as version and Connection say",
+        "Version and Connection determine whether the connection persists",
         arguments: [
             ("1.1", "", true), ("1.1", "Connection: close\r\n", false),
             ("1.1", "Connection: Close\r\n", false), ("1.1", "Connection: x, close\r\n", false),
@@ -161,7 +161,7 @@ import Wire
         #expect(reading.messages.map(\.isPersistent) == [persists])
     }
 
-    @Test("100-continue is waited for in HTTP/1.1 only (RFC 9110 §10.1.1)")
+    @Test("Only HTTP/1.1 has 100-continue (RFC 9110 §10.1.1)")
     func expectation() {
         for (version, expects) in [("1.1", true), ("1.0", false)] {
             let reading = Reading.requests(
@@ -172,7 +172,7 @@ import Wire
         }
     }
 
-    @Test("nothing of a head is left in the next one")
+    @Test("Nothing of a head is left in the next one")
     func reuse() {
         let first = latin1(
             "PUT http://b/ HTTP/1.0\r\nHost: a\r\nConnection: keep-alive, close\r\n"
@@ -189,7 +189,7 @@ import Wire
         #expect(second.span.copy(parser.host.range) == latin1("a"))
     }
 
-    @Test("lengths up to 2^64 - 1 are read")
+    @Test("Lengths up to 2^64 - 1 are accepted")
     func lengths() {
         for (text, length) in [("0", 0), ("007", 7), ("18446744073709551615", UInt64.max)] {
             let reading = Reading.requests(RequestCases.get("Content-Length: \(text)"))

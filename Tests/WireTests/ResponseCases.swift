@@ -1,10 +1,10 @@
 import Testing
 import Wire
 
-/// A malformed answer and why it is refused.
+/// A malformed response and the expected error.
 typealias ResponseCase = (name: String, text: String, refusal: ResponseParseError)
 
-/// Every malformed answer; texts are Latin-1.
+/// All malformed responses; texts are Latin-1.
 enum ResponseCases {
     static let all: [ResponseCase] = [
         ("no version", "200 OK\r\n\r\n", .malformedStatusLine),
@@ -55,7 +55,7 @@ enum ResponseCases {
         ("empty coding", ok("Transfer-Encoding:"), .transferEncoding),
     ]
 
-    /// An answer of 17 bytes before `fields`.
+    /// A response with 17 bytes before `fields`.
     static func ok(_ fields: String) -> String {
         "HTTP/1.1 200 OK\r\n\(fields)\r\n\r\n"
     }

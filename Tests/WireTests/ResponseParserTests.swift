@@ -4,7 +4,7 @@ import Testing
 import Wire
 
 @Suite struct ResponseParserTests {
-    @Test("a malformed answer is refused", arguments: ResponseCases.all)
+    @Test("A malformed response is refused", arguments: ResponseCases.all)
     func refuses(name: String, text: String, refusal: ResponseParseError) {
         let bytes = latin1(text)
         let reading = Reading.responses(bytes, stops: [bytes.count])
@@ -13,7 +13,7 @@ import Wire
         #expect(refusal.message.hasSuffix("."))
     }
 
-    @Test("a head is copied with extents that lie in the copy")
+    @Test("A head is copied, with extents in the copy")
     func copies() {
         let text = "HTTP/1.1 200 OK\r\nETag: \"x\"\r\nX: \u{E9} \r\nContent-Length: 2\r\n\r\n"
         let bytes = latin1("old" + text + "ab")
@@ -36,7 +36,7 @@ import Wire
         #expect(head.isPersistent)
     }
 
-    @Test("a switch of protocols that was asked for ends HTTP, in HTTP/1.1 alone")
+    @Test("A requested switch of protocols ends HTTP, only in HTTP/1.1")
     func switched() {
         let response = latin1("HTTP/1.1 101 S\r\nUpgrade: x\r\nContent-Length: 3\r\n\r\nab")
         var parser = ResponseParser()
@@ -56,7 +56,7 @@ import Wire
     }
 
     @Test(
-        "the body ends as RFC 9112 §6.3 says",
+        "The framing of the body follows RFC 9112 §6.3",
         arguments: [
             ("HTTP/1.1 200 OK\r\n", false, BodyFraming.untilClose, false),
             ("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n", false, .length(0), true),
@@ -85,7 +85,7 @@ import Wire
         #expect(reading.messages.map(\.isPersistent) == [persists])
     }
 
-    @Test("interim answers come before the final one")
+    @Test("Interim responses come before the final one")
     func interim() {
         let reading = Reading.responses(
             "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 E\r\nLink: a\r\n\r\n"
@@ -98,7 +98,7 @@ import Wire
     }
 
     @Test(
-        "an interim answer that ends the connection ends it after the final one",
+        "An interim response that closes the connection does so after the final one",
         arguments: ["HTTP/1.1 103 E\r\nConnection: close\r\n\r\n", "HTTP/1.0 103 E\r\n\r\n"])
     func interimClose(_ interim: String) {
         let final = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
@@ -108,7 +108,7 @@ import Wire
         #expect(Reading.responses(interim + final).ending == .closing)
     }
 
-    @Test("a head past the limits is refused")
+    @Test("A head beyond the limits is refused")
     func limits() {
         let text = ResponseCases.ok("A: b\r\nC: d")
         let bytes = latin1(text)
@@ -121,7 +121,7 @@ import Wire
     }
 
     @Test(
-        "a body is whole at close only if its framing says so",
+        "At close a body is complete only if its framing allows that",
         arguments: [
             ("HTTP/1.1 200 OK\r\n\r\n", true), ("HTTP/1.1 200 OK\r\n\r\nabc", true),
             ("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nab", false),

@@ -27,7 +27,7 @@ import Wire
             "HTTP/1.0 200 OK\r\nX: \u{E9}\r\n\r\nto the end",
         ]
 
-    @Test("a request cut in two anywhere is read like the whole", arguments: requests)
+    @Test("A request split anywhere is read like the whole", arguments: requests)
     func cutRequest(_ text: String) {
         let bytes = latin1(text)
         let whole = Reading.requests(bytes, stops: [bytes.count])
@@ -36,7 +36,7 @@ import Wire
         }
     }
 
-    @Test("an answer cut in two anywhere is read like the whole", arguments: responses)
+    @Test("A response split anywhere is read like the whole", arguments: responses)
     func cutResponse(_ text: String) {
         let bytes = latin1(text)
         let whole = Reading.responses(bytes, stops: [bytes.count])
@@ -46,7 +46,7 @@ import Wire
     }
 
     @Test(
-        "a request that comes byte by byte is at each byte what the bytes so far say",
+        "A request that arrives byte by byte is read like its prefixes",
         arguments: requests)
     func dripRequest(_ text: String) {
         let bytes = latin1(text)
@@ -57,7 +57,7 @@ import Wire
     }
 
     @Test(
-        "an answer that comes byte by byte is at each byte what the bytes so far say",
+        "A response that arrives byte by byte is read like its prefixes",
         arguments: responses)
     func dripResponse(_ text: String) {
         let bytes = latin1(text)
@@ -67,7 +67,7 @@ import Wire
         }
     }
 
-    @Test("limits hold in whatever pieces a head comes")
+    @Test("Limits hold however a head is split")
     func limits() {
         let limits = HeadLimits(headBytesMax: 90, targetBytesMax: 20, fieldsMax: 4)
         let samples = [
@@ -88,7 +88,7 @@ import Wire
     }
 
     @Test(
-        "a request line too long for any target is refused in whatever pieces it comes",
+        "A request line that is too long is refused however it is split",
         arguments: [
             String(repeating: "A", count: 100) + " / HTTP/1.1\r\nHost: a\r\n\r\n",
             "GET / HTTP/1.1" + String(repeating: " ", count: 100) + "\r\nHost: a\r\n\r\n",
@@ -107,7 +107,7 @@ import Wire
         #expect(reading.ending == .requestRefused(refusal))
     }
 
-    @Test("a caller may move the bytes of an incomplete head")
+    @Test("A caller may move the bytes of an incomplete head")
     func moved() {
         let request = latin1("GET /a HTTP/1.1\r\nHost: h\r\nAccept: b\r\n\r\n")
         for cut in 0..<request.count {
@@ -123,7 +123,7 @@ import Wire
         }
     }
 
-    @Test("a head that is given up leaves nothing behind")
+    @Test("An abandoned head leaves nothing behind")
     func reset() {
         var parser = RequestParser()
         let half = latin1("GET /a HTTP/1.1\r\nHost: other\r\nA")
@@ -135,7 +135,7 @@ import Wire
         #expect(request.span.copy(parser.host.range) == latin1("h"))
     }
 
-    @Test("a head of the largest size may come byte by byte")
+    @Test("A head of the maximum size may arrive byte by byte")
     func largeDrip() {
         var parser = RequestParser()
         let start = latin1("GET / HTTP/1.1\r\nHost: a\r\nA: ")

@@ -2,9 +2,9 @@ import HTTPRules
 import Testing
 import Wire
 
-@Suite("The digest of a token")
+@Suite("Token digests")
 struct TokenDigestTests {
-    @Test("it is the SHA-256 of FIPS 180-4")
+    @Test("A token digest is its SHA-256 (FIPS 180-4)")
     func vector() {
         // SHA-256("abc")
         let expected: [UInt8] = [

@@ -6,7 +6,7 @@ import Synchronization
 import Testing
 import Wire
 
-@Suite("URLs are signed with HMAC-SHA-256")
+@Suite("Signing URLs with HMAC-SHA-256")
 struct URLSignerTests {
     private static let secret = "0123456789abcdef0123456789abcdef"
 
@@ -37,7 +37,7 @@ struct URLSignerTests {
     }
 
     @Test(
-        "The vectors of RFC 4231, keys shorter and longer than a block",
+        "RFC 4231 vectors, with keys shorter and longer than a block",
         arguments: [
             (
                 Array(repeating: 0x0B, count: 20), "Hi There",
@@ -58,7 +58,7 @@ struct URLSignerTests {
         #expect(try made == hex(code))
     }
 
-    /// The table at the end of the page on signed URLs.
+    /// The vectors of the page on signed URLs.
     private static let vectors: [(target: String, expiry: Int64?, signature: String)] = [
         ("http://a.example/b", 1_767_225_600, "ulOpNGIaBvswWReDe03BU36EQDG98Xr4bRRGI11qV0o"),
         ("http://a.example/b", nil, "Fmaj6MOkkVTm1vnFkJGNu1IJy1p-PIIzGn5-A_cjcUo"),
@@ -90,7 +90,7 @@ struct URLSignerTests {
         #expect(page.contains("The secret is `\(Self.secret)`."))
     }
 
-    @Test("What one key has signed is accepted by whoever has that key, first or not")
+    @Test("A signature is valid with any configured key, at any position")
     func rotation() {
         let old = String(Self.secret.reversed())
         let signed = text(Array("http://a/".utf8), nil)
@@ -100,7 +100,7 @@ struct URLSignerTests {
         #expect(!accepts(signer(Self.secret), signature, signed))
     }
 
-    @Test("Any one bit of target, expiry or signature that is another makes it forged")
+    @Test("Flipping any bit of target, expiry or signature invalidates it")
     func bits() throws {
         var dice = SplitMix64(seed: 73)
         let signer = signer(Self.secret)
@@ -128,7 +128,7 @@ struct URLSignerTests {
         }
     }
 
-    @Test("Threads sign with one key at one time")
+    @Test("Threads sign concurrently with one key")
     func threads() {
         let signer = signer(Self.secret)
         let signed = text(Array("http://a/".utf8), nil)

@@ -25,17 +25,17 @@ package struct AdminRateLimiter: Sendable {
     /// Decides about a request after the access check, and charges its cost.
     ///
     /// - Parameters:
-    ///   - verdict: the outcome of the access check for `caller` and `operation`.
+    ///   - authorization: the outcome of the access check for `caller` and `operation`.
     ///   - caller: the client that sent the request.
     ///   - operation: the operation it calls.
     ///   - now: the present time.
     /// - Returns: the decision; a refusal may have to be delayed.
     package mutating func admit(
-        _ verdict: AdminAccessPolicy.Authorization, of caller: AdminCaller,
+        _ authorization: AdminAccessPolicy.Authorization, of caller: AdminCaller,
         to operation: AdminOperation,
         at now: Instant
     ) -> Admission {
-        switch verdict {
+        switch authorization {
         case .allowed(let role):
             guard operation.cost > 0, role < .admin, case .token(let digest) = caller.credential,
                 let wait = reportCosts.take(operation.cost, from: digest.clientID, at: now)

@@ -36,22 +36,22 @@ package enum MetricsFormat: Hashable, CaseIterable, Sendable {
     /// The format with the higher weight wins; at equal weights, the one named more specifically,
     /// else text. A client that accepts neither gets text, which people can read too.
     package init(accepting accept: [[UInt8]]) {
-        var wishes: [MetricsFormat: MediaPreference] = [:]
+        var preferences: [MetricsFormat: MediaPreference] = [:]
         for range in accept.flatMap({ MediaRange.list($0.span) }) {
             for format in Self.allCases {
-                guard let wish = range.preference(for: format) else { continue }
-                let former = wishes[format]
-                if former.map({ $0.specificity < wish.specificity }) ?? true {
-                    wishes[format] = wish
+                guard let preference = range.preference(for: format) else { continue }
+                let former = preferences[format]
+                if former.map({ $0.specificity < preference.specificity }) ?? true {
+                    preferences[format] = preference
                 }
             }
         }
-        guard let wish = wishes[.openMetrics], wish.weight > 0 else {
+        guard let preference = preferences[.openMetrics], preference.weight > 0 else {
             self = .text
             return
         }
         self =
-            wish > wishes[.text] ?? MediaPreference(weight: 0, specificity: 0)
+            preference > preferences[.text] ?? MediaPreference(weight: 0, specificity: 0)
             ? .openMetrics : .text
     }
 

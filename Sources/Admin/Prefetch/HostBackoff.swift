@@ -25,12 +25,12 @@ package struct HostBackoff: Sendable {
 
         var isFailed: Bool { failureCount >= failuresMax || backoffCount >= backoffsMax }
 
-        /// Pauses the host for `said` or the doubling minimum, whichever is longer, up to
+        /// Pauses the host for `requested` or the doubling minimum, whichever is longer, up to
         /// ``backoffMax``.
-        mutating func backOff(for said: Interval, at now: Instant) {
+        mutating func backOff(for requested: Interval, at now: Instant) {
             var pause = HostBackoff.backoffMin
             for _ in 1..<max(1, backoffCount) where pause < backoffMax { pause = pause + pause }
-            backoffUntil = max(backoffUntil, now + min(max(said, pause), backoffMax))
+            backoffUntil = max(backoffUntil, now + min(max(requested, pause), backoffMax))
         }
     }
 
@@ -51,14 +51,14 @@ package struct HostBackoff: Sendable {
 
     /// Removes and returns an item whose host may be retried.
     mutating func dequeue(at now: Instant) -> DelayedItem? {
-        let place = hosts.firstIndex { !$0.delayed.isEmpty && now >= $0.backoffUntil }
-        return place.map { hosts[$0].delayed.removeFirst() }
+        let index = hosts.firstIndex { !$0.delayed.isEmpty && now >= $0.backoffUntil }
+        return index.map { hosts[$0].delayed.removeFirst() }
     }
 
     func state(of task: PrefetchJob.Item, at now: Instant) -> HostState {
-        guard let place = hostIndexes[Self.host(of: task)] else { return .available }
-        if hosts[place].isFailed { return .failed(why: hosts[place].reason) }
-        return now < hosts[place].backoffUntil ? .backingOff : .available
+        guard let index = hostIndexes[Self.host(of: task)] else { return .available }
+        if hosts[index].isFailed { return .failed(why: hosts[index].reason) }
+        return now < hosts[index].backoffUntil ? .backingOff : .available
     }
 
     func isHostFailed(_ task: PrefetchJob.Item) -> Bool {
@@ -67,18 +67,18 @@ package struct HostBackoff: Sendable {
 
     /// Delays `task` until the pause of its host has ended.
     mutating func enqueue(_ task: PrefetchJob.Item, attempts: Int) {
-        guard let place = hostIndexes[Self.host(of: task)] else {
-            preconditionFailure("a task waits for a host that was never paused")
+        guard let index = hostIndexes[Self.host(of: task)] else {
+            preconditionFailure("an item is delayed for a host that was never paused")
         }
-        hosts[place].delayed.append((task, attempts))
+        hosts[index].delayed.append((task, attempts))
     }
 
     /// Removes and returns the items of hosts that are given up, each with the reason.
     mutating func removeItemsOfFailedHosts() -> [(task: PrefetchJob.Item, why: String)] {
         var taken: [(task: PrefetchJob.Item, why: String)] = []
-        for place in hosts.indices where hosts[place].isFailed {
-            taken += hosts[place].delayed.map { ($0.task, hosts[place].reason) }
-            hosts[place].delayed = []
+        for index in hosts.indices where hosts[index].isFailed {
+            taken += hosts[index].delayed.map { ($0.task, hosts[index].reason) }
+            hosts[index].delayed = []
         }
         return taken
     }
@@ -91,26 +91,26 @@ package struct HostBackoff: Sendable {
     ) {
         switch ending {
         case .cached, .fetched, .sitemap, .failed(_, hostResponded: true):
-            guard let place = hostIndexes[Self.host(of: task)], !hosts[place].isFailed else {
+            guard let index = hostIndexes[Self.host(of: task)], !hosts[index].isFailed else {
                 return
             }
-            (hosts[place].failureCount, hosts[place].backoffCount) = (0, 0)
+            (hosts[index].failureCount, hosts[index].backoffCount) = (0, 0)
         case .failed(_, hostResponded: false): break
         case .deferred(let why, let retryAfter, let isOfHost):
-            let place = hostIndex(of: task)
+            let index = hostIndex(of: task)
             // Of the items that were started before the pause, only the first counts.
-            if takenAt >= hosts[place].backoffUntil {
-                hosts[place].backoffCount += 1
-                if isOfHost { hosts[place].failureCount += 1 }
+            if takenAt >= hosts[index].backoffUntil {
+                hosts[index].backoffCount += 1
+                if isOfHost { hosts[index].failureCount += 1 }
             }
-            hosts[place].backOff(for: retryAfter ?? .zero, at: now)
-            hosts[place].reason = why
+            hosts[index].backOff(for: retryAfter ?? .zero, at: now)
+            hosts[index].reason = why
         }
     }
 
     private mutating func hostIndex(of task: PrefetchJob.Item) -> Int {
         let host = Self.host(of: task)
-        if let place = hostIndexes[host] { return place }
+        if let index = hostIndexes[host] { return index }
         hostIndexes[host] = hosts.count
         hosts.append(Host())
         return hosts.count - 1

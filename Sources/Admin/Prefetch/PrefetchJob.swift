@@ -120,15 +120,15 @@ package struct PrefetchJob: Sendable {
 
     /// Records the outcome of an item that was dequeued.
     package mutating func itemFinished(_ task: Item, _ ending: ItemOutcome, at now: Instant) {
-        guard let run = running.removeValue(forKey: task) else {
-            preconditionFailure("a task has ended that was not taken")
+        guard let item = running.removeValue(forKey: task) else {
+            preconditionFailure("an item has finished that was not dequeued")
         }
         let wasOver = isFinished
-        delays.record(from: ending, of: task, takenAt: run.startedAt, at: now)
-        let tried = run.attempts + 1
+        delays.record(from: ending, of: task, takenAt: item.startedAt, at: now)
+        let attempts = item.attempts + 1
         switch ending {
-        case .deferred where tried < Self.attemptsMax && !delays.isHostFailed(task):
-            delays.enqueue(task, attempts: tried)
+        case .deferred where attempts < Self.attemptsMax && !delays.isHostFailed(task):
+            delays.enqueue(task, attempts: attempts)
         case .deferred(let why, _, _), .failed(let why, _): recordFailure(task, why)
         case .cached(let bytes):
             document.urlsCached += 1

@@ -233,7 +233,7 @@ final class ActiveFetch: Sendable {
             state.lookup.fetch.responseHeadReceived(
                 .init(
                     isKept: response.isKept, isShared: isShared, nominated: nominated,
-                    standing: validity(
+                    validity: validity(
                         response.tags, staleFallback == nil ? response.metadata : nil,
                         isShared: isShared)),
                 effects: &effects)
@@ -308,7 +308,7 @@ final class ActiveFetch: Sendable {
             state.progress.outcome = .stored(entry)
             state.lookup.fetch.storedResponseUsed(
                 isShared: isShared, nominated: nominated,
-                standing: validity(
+                validity: validity(
                     entry.tags, staleFallback == nil ? entry.metadata : nil, isShared: isShared),
                 effects: &effects)
         }
@@ -331,7 +331,7 @@ final class ActiveFetch: Sendable {
             state.progress.outcome = .loadedFromDisk(entry)
             state.lookup.fetch.storedResponseUsed(
                 isShared: true, nominated: nominated,
-                standing: validity(entry.tags, entry.metadata, isShared: true),
+                validity: validity(entry.tags, entry.metadata, isShared: true),
                 effects: &effects)
         }
     }

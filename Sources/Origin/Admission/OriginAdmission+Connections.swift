@@ -52,9 +52,9 @@ extension OriginAdmission {
             origin.openConnections > 0, "closed a connection to \(authority) that was not open")
         origin.openConnections -= 1
         if wasRequested { origin.closingCount = max(0, origin.closingCount - 1) }
-        let news = grantSlot(&origin, authority)
+        let updates = grantSlot(&origin, authority)
         store(origin, of: authority)
-        return news
+        return updates
     }
 
     /// Records that a loop had no idle connection left to close.
@@ -67,7 +67,7 @@ extension OriginAdmission {
     /// Adopts other limits; returns the notifications for requests that get a slot.
     package mutating func reconfigure(_ settings: Settings) -> [Update] {
         self.settings = settings
-        var news: [Update] = []
+        var updates: [Update] = []
         if settings.circuit.failures == nil {
             for authority in origins.keys {
                 origins[authority]?.circuit = CircuitBreaker()
@@ -84,9 +84,9 @@ extension OriginAdmission {
                 let granted = grantSlot(&origin, authority)
                 origins[authority] = origin
                 return granted
-            }) { news.append(granted) }
+            }) { updates.append(granted) }
         }
-        return news
+        return updates
     }
 
     func grantSlot(_ origin: inout OriginState, _ authority: OriginAuthority) -> Update? {

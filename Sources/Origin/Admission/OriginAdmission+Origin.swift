@@ -40,15 +40,15 @@ extension OriginAdmission.OriginState {
     }
 
     /// Records that a fetch has a connection of its own.
-    mutating func acquireQuota(_ ticket: OriginAdmission.TransactionID, _ holders: [QuotaHolder]) {
+    mutating func acquireQuota(_ id: OriginAdmission.TransactionID, _ holders: [QuotaHolder]) {
         guard !holders.isEmpty else { return }
-        self.holders[ticket] = holders
+        self.holders[id] = holders
         quotas.acquire(holders)
     }
 
     /// Releases the quota of a fetch, if it has any.
-    mutating func releaseQuota(_ ticket: OriginAdmission.TransactionID) {
-        if let held = holders.removeValue(forKey: ticket) { quotas.release(held) }
+    mutating func releaseQuota(_ id: OriginAdmission.TransactionID) {
+        if let held = holders.removeValue(forKey: id) { quotas.release(held) }
     }
 
     /// Removes one idle connection of `loop` from the count; false if there is none.
@@ -58,9 +58,9 @@ extension OriginAdmission.OriginState {
         return true
     }
 
-    /// Ends the trial of `ticket`; false if it was none.
-    mutating func endTrial(_ ticket: OriginAdmission.TransactionID) -> Bool {
-        guard let index = trials.firstIndex(of: ticket) else { return false }
+    /// Ends the trial of `id`; false if it was none.
+    mutating func endTrial(_ id: OriginAdmission.TransactionID) -> Bool {
+        guard let index = trials.firstIndex(of: id) else { return false }
         trials.remove(at: index)
         return true
     }

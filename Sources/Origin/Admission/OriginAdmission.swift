@@ -184,46 +184,46 @@ extension OriginAdmission {
     /// Decides how a fetch gets a connection.
     ///
     /// - Parameters:
-    ///   - ticket: the transaction that requests one.
+    ///   - id: the transaction that requests one.
     ///   - holders: whose quotas its connection counts against.
     ///   - authority: the origin.
     ///   - mayJoin: true if a shared connection of its loop has capacity for it.
     ///   - now: the boot clock.
     /// - Returns: the connection that the fetch uses, or that it waits, or the reason why it fails.
     package mutating func requestAdmission(
-        _ ticket: TransactionID, for holders: [QuotaHolder] = [], at authority: OriginAuthority,
+        _ id: TransactionID, for holders: [QuotaHolder] = [], at authority: OriginAuthority,
         mayJoin: Bool = false, now: Instant
     ) -> Admission {
         var origin = origins[authority, default: OriginState(settings)]
         defer { store(origin, of: authority) }
         switch origin.circuit.admit(limits: settings.circuit, now: now) {
         case .refused(let retryAfter): return .refused(.circuitOpen(retryAfter: retryAfter))
-        case .trial: origin.trials.append(ticket)
+        case .trial: origin.trials.append(id)
         case .allowed: break
         }
         let admission =
-            mayJoin && origin.bypassQueue(of: ticket.loop)
-            ? Admission.join : admit(ticket, holders, to: &origin)
-        if case .refused = admission, origin.endTrial(ticket) { origin.circuit.trialAbandoned() }
+            mayJoin && origin.bypassQueue(of: id.loop)
+            ? Admission.join : admit(id, holders, to: &origin)
+        if case .refused = admission, origin.endTrial(id) { origin.circuit.trialAbandoned() }
         return admission
     }
 
     private func admit(
-        _ ticket: TransactionID, _ holders: [QuotaHolder], to origin: inout OriginState
+        _ id: TransactionID, _ holders: [QuotaHolder], to origin: inout OriginState
     ) -> Admission {
         let isEntitled = origin.quotas.hasQuota(for: holders)
-        let hasPlace =
+        let hasSlot =
             origin.openConnections < settings.connectionsMax
-            || origin.idleByLoop[ticket.loop] != nil
-        if isEntitled, hasPlace, origin.nextEligible() == nil {
-            origin.acquireQuota(ticket, holders)
-            if origin.takeIdle(on: ticket.loop) { return .useIdle }
+            || origin.idleByLoop[id.loop] != nil
+        if isEntitled, hasSlot, origin.nextEligible() == nil {
+            origin.acquireQuota(id, holders)
+            if origin.takeIdle(on: id.loop) { return .useIdle }
             origin.openConnections += 1
             return .open
         }
         guard origin.queue.count < settings.queueMax else { return .refused(.queueFull) }
         guard origin.queueQuotas.hasQuota(for: holders) else { return .refused(.quotaExhausted) }
-        origin.queue.append(QueuedRequest(id: ticket, holders: holders))
+        origin.queue.append(QueuedRequest(id: id, holders: holders))
         origin.queueQuotas.acquire(holders)
         guard isEntitled, origin.closingCount < origin.queue.count,
             let loop = origin.loopWithMostIdle
@@ -239,12 +239,12 @@ extension OriginAdmission {
     /// Removes a waiting fetch from the queue because a shared connection of its loop has capacity.
     ///
     /// - Returns: false if the fetch must keep waiting, or does not wait.
-    package mutating func leaveQueueForShared(_ ticket: TransactionID, _ authority: OriginAuthority)
+    package mutating func leaveQueueForShared(_ id: TransactionID, _ authority: OriginAuthority)
         -> Bool
     {
         guard var origin = origins[authority],
-            let index = origin.queue.firstIndex(where: { $0.id == ticket }),
-            origin.bypassQueue(of: ticket.loop, before: index)
+            let index = origin.queue.firstIndex(where: { $0.id == id }),
+            origin.bypassQueue(of: id.loop, before: index)
         else { return false }
         _ = origin.dequeue(at: index)
         store(origin, of: authority)
@@ -252,9 +252,9 @@ extension OriginAdmission {
     }
 
     /// Removes a fetch that gives up from the queue.
-    package mutating func requestCancelled(_ ticket: TransactionID, _ authority: OriginAuthority) {
+    package mutating func requestCancelled(_ id: TransactionID, _ authority: OriginAuthority) {
         guard var origin = origins[authority],
-            let index = origin.queue.firstIndex(where: { $0.id == ticket })
+            let index = origin.queue.firstIndex(where: { $0.id == id })
         else { return }
         _ = origin.dequeue(at: index)
         store(origin, of: authority)
@@ -272,7 +272,7 @@ extension OriginAdmission {
     /// Records the end of an admitted fetch.
     ///
     /// - Parameters:
-    ///   - ticket: the transaction.
+    ///   - id: the transaction.
     ///   - authority: its origin.
     ///   - outcome: what the fetch shows about the origin.
     ///   - now: the boot clock.
@@ -280,13 +280,13 @@ extension OriginAdmission {
     ///     follows for its connection, so that the freed quota is not passed on here.
     /// - Returns: the change of the circuit, if any, and the notifications for waiting fetches.
     package mutating func transactionEnded(
-        _ ticket: TransactionID, _ authority: OriginAuthority, _ outcome: Outcome, now: Instant,
+        _ id: TransactionID, _ authority: OriginAuthority, _ outcome: Outcome, now: Instant,
         releases: Bool = true
-    ) -> (change: CircuitChange?, news: [Update]) {
+    ) -> (change: CircuitChange?, updates: [Update]) {
         var origin = origins[authority, default: OriginState(settings)]
         defer { store(origin, of: authority) }
-        origin.releaseQuota(ticket)
-        let isTrial = origin.endTrial(ticket)
+        origin.releaseQuota(id)
+        let isTrial = origin.endTrial(id)
         switch outcome {
         case .succeeded:
             origin.circuit.recordSuccess(now: now)
@@ -301,15 +301,15 @@ extension OriginAdmission {
             else { break }
             origin.trials = []
             circuitOpenings += 1
-            let news = origin.queue.map {
+            let updates = origin.queue.map {
                 Update.refused($0.id, retryAfter: until - now)
             }
             origin.queue = []
             origin.queueQuotas = QuotaTable(origin.queueQuotas.limits)
-            return (.opened(failures: origin.circuit.failures, openInterval: until - now), news)
+            return (.opened(failures: origin.circuit.failures, openInterval: until - now), updates)
         }
-        guard !releases, let news = grantSlot(&origin, authority) else { return (nil, []) }
-        return (nil, [news])
+        guard !releases, let updates = grantSlot(&origin, authority) else { return (nil, []) }
+        return (nil, [updates])
     }
 
     /// Returns true if requests wait for a connection to the origin.

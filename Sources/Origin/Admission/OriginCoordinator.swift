@@ -52,12 +52,12 @@ package final class OriginCoordinator: Sendable {
 
     /// Adopts other limits; requests that get a slot by that are notified.
     package func reconfigure(_ settings: OriginSettings) {
-        let news = state.withLock { state in
+        let updates = state.withLock { state in
             state.dnsCache.settings = settings.dnsCache
             return state.admission.settings == settings.admission
                 ? [] : state.admission.reconfigure(settings.admission)
         }
-        notify(news)
+        notify(updates)
     }
 
     /// Returns the status of every origin with connections, waiting requests or a failure history,
@@ -93,13 +93,13 @@ extension OriginCoordinator {
     }
 
     func requestAdmission(
-        _ ticket: OriginAdmission.TransactionID, for holders: [QuotaHolder],
+        _ id: OriginAdmission.TransactionID, for holders: [QuotaHolder],
         at origin: OriginAuthority,
         mayJoin: Bool, now: Instant
     ) -> OriginAdmission.Admission {
         let admission = state.withLock {
             $0.admission.requestAdmission(
-                ticket, for: holders, at: origin, mayJoin: mayJoin, now: now)
+                id, for: holders, at: origin, mayJoin: mayJoin, now: now)
         }
         if case .wait(closingIdleOnLoop: let loop?) = admission {
             notify(loop) { $0.closeIdleConnection(to: origin) }
@@ -107,14 +107,14 @@ extension OriginCoordinator {
         return admission
     }
 
-    func leaveQueueForShared(_ ticket: OriginAdmission.TransactionID, _ origin: OriginAuthority)
+    func leaveQueueForShared(_ id: OriginAdmission.TransactionID, _ origin: OriginAuthority)
         -> Bool
     {
-        state.withLock { $0.admission.leaveQueueForShared(ticket, origin) }
+        state.withLock { $0.admission.leaveQueueForShared(id, origin) }
     }
 
-    func requestCancelled(_ ticket: OriginAdmission.TransactionID, _ origin: OriginAuthority) {
-        state.withLock { $0.admission.requestCancelled(ticket, origin) }
+    func requestCancelled(_ id: OriginAdmission.TransactionID, _ origin: OriginAuthority) {
+        state.withLock { $0.admission.requestCancelled(id, origin) }
     }
 
     func responseReceived(_ origin: OriginAuthority) {
@@ -123,15 +123,15 @@ extension OriginCoordinator {
     }
 
     func transactionEnded(
-        _ ticket: OriginAdmission.TransactionID, _ origin: OriginAuthority,
+        _ id: OriginAdmission.TransactionID, _ origin: OriginAuthority,
         _ outcome: OriginAdmission.Outcome,
         now: Instant, releases: Bool
     ) {
-        let (change, news) = state.withLock {
-            $0.admission.transactionEnded(ticket, origin, outcome, now: now, releases: releases)
+        let (change, updates) = state.withLock {
+            $0.admission.transactionEnded(id, origin, outcome, now: now, releases: releases)
         }
         if let change { eventHandler(.circuitChanged(origin, change)) }
-        notify(news)
+        notify(updates)
     }
 
     func isContended(_ origin: OriginAuthority) -> Bool {
@@ -153,23 +153,23 @@ extension OriginCoordinator {
     }
 
     func connectionClosed(_ origin: OriginAuthority, wasRequested: Bool = false) {
-        let news = state.withLock {
+        let updates = state.withLock {
             $0.admission.connectionClosed(origin, wasRequested: wasRequested)
         }
-        if let news { notify([news]) }
+        if let updates { notify([updates]) }
     }
 
     func noIdleConnectionClosed(_ origin: OriginAuthority) {
         state.withLock { $0.admission.noIdleConnectionClosed(origin) }
     }
 
-    private func notify(_ news: [OriginAdmission.Update]) {
-        for item in news {
+    private func notify(_ updates: [OriginAdmission.Update]) {
+        for item in updates {
             switch item {
-            case .granted(let ticket, let origin):
-                notify(ticket.loop) { $0.slotGranted(ticket.transaction, at: origin) }
-            case .refused(let ticket, let retryAfter):
-                notify(ticket.loop) { $0.circuitOpened(ticket.transaction, retryAfter: retryAfter) }
+            case .granted(let id, let origin):
+                notify(id.loop) { $0.slotGranted(id.transaction, at: origin) }
+            case .refused(let id, let retryAfter):
+                notify(id.loop) { $0.circuitOpened(id.transaction, retryAfter: retryAfter) }
             }
         }
     }

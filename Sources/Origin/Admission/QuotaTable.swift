@@ -97,7 +97,7 @@ package struct QuotaTable: Hashable, Sendable {
 
     /// Releases a slot counted against `holders`.
     package mutating func release(_ holders: [QuotaHolder]) {
-        precondition(count > 0, "a place is given back that nobody has")
+        precondition(count > 0, "a slot is released that was not acquired")
         count -= 1
         for holder in holders { counts[holder] = counts[holder].flatMap { $0 > 1 ? $0 - 1 : nil } }
     }

@@ -46,15 +46,15 @@ package struct Fetch: Sendable {
         /// The effect of invalidations since the start of its request.
         package var validity: Validity
 
-        /// Creates a disposition from its parts; `standing` becomes ``validity``.
+        /// Creates a disposition from its parts.
         package init(
             isKept: Bool, isShared: Bool,
-            nominated: FieldNames = FieldNames(), standing: Validity = .valid
+            nominated: FieldNames = FieldNames(), validity: Validity = .valid
         ) {
-            self.validity = standing
             self.isKept = isKept
             self.isShared = isShared
             self.nominated = nominated
+            self.validity = validity
         }
     }
 
@@ -230,17 +230,17 @@ extension Fetch {
         effects.append(.wakeReaders)
     }
 
-    /// Records that the origin confirmed the stored response it was asked about (RFC 9111 §4.3.4).
+    /// Records that the origin confirmed the stored response that was validated (RFC 9111 §4.3.4).
     ///
     /// `isShared` and `nominated` are those of the stored response updated with the fields of the
     /// 304.
     package mutating func storedResponseUsed(
-        isShared: Bool, nominated: FieldNames = FieldNames(), standing: Validity = .valid,
+        isShared: Bool, nominated: FieldNames = FieldNames(), validity: Validity = .valid,
         effects: inout [LookupEffect]
     ) {
         responseHeadReceived(
             Disposition(
-                isKept: true, isShared: isShared, nominated: nominated, standing: standing),
+                isKept: true, isShared: isShared, nominated: nominated, validity: validity),
             effects: &effects)
         completed(effects: &effects)
     }
@@ -249,13 +249,13 @@ extension Fetch {
     ///
     /// Every reader restarts, and the next request must be unconditional (RFC 9111 §4.3.3).
     package mutating func validatorMismatched(effects: inout [LookupEffect]) {
-        precondition(phase == .awaitingHead || phase == .failed, "misunderstood in \(self)")
+        precondition(phase == .awaitingHead || phase == .failed, "validator mismatch in \(self)")
         lost(effects: &effects)
     }
 
-    /// Records that the origin is asked only for the range of the first reader; all others restart.
+    /// Records that only the range of the first reader is requested; all others restart.
     package mutating func limitedToPart(effects: inout [LookupEffect]) {
-        // The fetch may have been given up meanwhile.
+        // The fetch may have been aborted in the meantime.
         guard phase == .awaitingHead else { return }
         isPart = true
         for index in readers.indices
@@ -335,7 +335,7 @@ extension Fetch {
     package func nextStep(for id: ReaderID, limit: Int) -> ReaderStep {
         let reader = readers[id.index]
         switch reader.state {
-        case .vacant: preconditionFailure("next for a reader that left: \(self)")
+        case .vacant: preconditionFailure("next step of a reader that left: \(self)")
         case .mustRestart: return .restart(isExclusive: disposition?.isShared == false && !isPart)
         case .aborted: return .abort
         case .reading: break

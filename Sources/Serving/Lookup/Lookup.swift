@@ -86,10 +86,10 @@ package struct Lookup: Sendable {
     private var search: OwnerSearch?
 
     /// Creates a search for `fetch` that has not started.
-    package init(_ wish: Options, _ fetch: Fetch) {
-        self.options = wish
+    package init(_ options: Options, _ fetch: Fetch) {
+        self.options = options
         self.fetch = fetch
-        isOwner = wish.isForPeer
+        isOwner = options.isForPeer
     }
 
     /// When to call ``deadlineReached(_:effects:)``; `nil` for never.
@@ -203,7 +203,7 @@ extension Lookup {
         self.search = search.isFinished ? nil : search
         for effect in wanted {
             switch effect {
-            case .sendQuery(let node, let question): effects.append(.sendPeerQuery(node, question))
+            case .sendQuery(let node, let kind): effects.append(.sendPeerQuery(node, kind))
             case .cancelQuery(let node): effects.append(.cancelPeerQuery(node))
             case .acceptResponse(let node): effects.append(.acceptPeerResponse(node))
             case .fetchFromOrigin: fetchFromOrigin(&effects)

@@ -323,17 +323,17 @@ extension InvalidationSimulation {
     ) {
         guard var fetch = nodes[index].fetches[number] else { return }
         end(index, number)
-        var standing = Fetch.Validity(
+        var validity = Fetch.Validity(
             of: effect(on: entry, index), isExcluded: isFenced(entry, index),
             isShared: isShareable)
-        if scenario.mutation == .joiningOlderFetch { standing = .valid }
+        if scenario.mutation == .joiningOlderFetch { validity = .valid }
         var effects: [LookupEffect] = []
         fetch.lookup.fetch.storedResponseUsed(
-            isShared: isShareable, standing: standing, effects: &effects)
+            isShared: isShareable, validity: validity, effects: &effects)
         for reader in fetch.readers {
             switch fetch.lookup.fetch.nextStep(for: reader.id, limit: 0) {
             case .finish where isShareable:
-                serve(entry, isFresh: isFresh && standing == .valid, index, reader.waiter)
+                serve(entry, isFresh: isFresh && validity == .valid, index, reader.waiter)
             case .finish: sendFetchYourself(reader.waiter, index)
             default: request(index, entry.key, reader.waiter)
             }

@@ -56,14 +56,14 @@ extension DiskFormatError: CustomStringConvertible {
     /// The reason as text for a log line, with "it" as the subject.
     package var description: String {
         switch self {
-        case .truncated: "it is cut off"
+        case .truncated: "it is truncated"
         case .badMagic: "it is not a file of this program"
         case .unsupportedVersion(let major):
             "it is of format \(major), which this program does not read"
         case .nodeMismatch: "another node wrote it"
         case .segmentSizeMismatch(let bytes): "its segments have \(bytes) bytes"
-        case .counterOutOfRange: "it counts on from where no node has counted to"
-        case .checksumMismatch: "its checksum does not fit its bytes"
+        case .counterOutOfRange: "a counter in it is out of range"
+        case .checksumMismatch: "its checksum does not match"
         case .invalidRecord(let why): why
         }
     }

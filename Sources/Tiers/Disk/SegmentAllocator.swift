@@ -49,7 +49,7 @@ package struct SegmentAllocator: Sendable {
                 segment.state == .closed && segments[Int(id.index)].state == .free
                     && segment.usedBytes <= settings.capacityBytes
                     && segment.liveBytes <= segment.usedBytes,
-                "segment \(id.index) cannot be taken over: \(segment)")
+                "segment \(id.index) cannot be recovered: \(segment)")
             segments[Int(id.index)] = segment
             freeCount -= 1
             inUse[Int(segment.queue.rawValue)] += 1

@@ -97,7 +97,7 @@ package struct SegmentRecovery: Sendable {
         case .scan(let header, var scan):
             recordResult(scan.bytesRead(bytes))
             continueScan(header, scan)
-        case .finished: preconditionFailure("nothing was wanted")
+        case .finished: preconditionFailure("no read was requested")
         }
     }
 
@@ -110,7 +110,7 @@ package struct SegmentRecovery: Sendable {
             hasUnreadableRanges = true
             recordResult(scan.readFailed())
             continueScan(header, scan)
-        case .finished: preconditionFailure("nothing was wanted")
+        case .finished: preconditionFailure("no read was requested")
         }
     }
 

@@ -308,9 +308,9 @@ package enum RequestParseError: Hashable, Sendable {
         case .blankLines: "More than one empty line precedes the request line."
         case .line(let fault, at: _): fault.message
         case .targetByte(UInt8(ascii: "#"), at: _):
-            "The request target holds a #, which has to be percent-encoded: # is written %23."
+            "The request target contains a #, which has to be percent-encoded: # is written %23."
         case .targetByte(let byte, at: _):
-            "The request target holds the byte \(byte), which has to be percent-encoded."
+            "The request target contains the byte \(byte), which has to be percent-encoded."
         case .targetForm:
             "The request target is not a path, an absolute http or https URL, or what its method "
                 + "demands."
@@ -318,7 +318,7 @@ package enum RequestParseError: Hashable, Sendable {
             "The request target is too long; \(bytesMax) bytes are allowed."
         case .methodTooLong(let bytesMax):
             "The method is unknown: it is longer than \(bytesMax) bytes."
-        case .version: "The version is none of HTTP/1."
+        case .version: "The version is not HTTP/1."
         case .headTooLarge(let bytesMax):
             "The request's head is too large; \(bytesMax) bytes are allowed."
         case .tooManyFields(let fieldsMax):
@@ -331,7 +331,7 @@ package enum RequestParseError: Hashable, Sendable {
         case .lengthAndCoding: "The request has both Content-Length and Transfer-Encoding."
         case .codingInHTTP10: "Transfer-Encoding is not allowed in HTTP/1.0."
         case .malformedTransferEncoding:
-            "Transfer-Encoding is malformed, or chunked is not its one and final coding."
+            "Transfer-Encoding is malformed, or chunked is not its only and final coding."
         case .unknownTransferCoding: "The only transfer coding understood is chunked."
         case .unknownExpectation: "The only expectation understood is 100-continue."
         }

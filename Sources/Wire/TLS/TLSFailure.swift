@@ -107,8 +107,8 @@ extension TLSFailure {
     package var message: String {
         switch cause {
         case .truncated: "\(peerName) cut the TLS connection without close_notify."
-        case .notTLS: "\(peerName) does not speak TLS: its first bytes are none of TLS."
-        case .versionTooOld: "\(peerName) speaks no version of TLS that is new enough."
+        case .notTLS: "\(peerName) does not speak TLS: its first bytes are not TLS."
+        case .versionTooOld: "\(peerName) supports no version of TLS that is new enough."
         case .noSharedParameters:
             "\(peerName) has no cipher suite, group or signature in common with us."
         case .noApplicationProtocol: "\(peerName) speaks none of the application protocols offered."
@@ -132,7 +132,7 @@ extension TLSFailure {
             return "\(Self.named(whose, depth)) is not valid before \(Self.text(time))."
         case .selfSigned: return "\(whose) is self-signed and not trusted."
         case .unknownIssuer(let issuer):
-            return "\(whose) leads to no issuer that is trusted; the last one named is “\(issuer)”."
+            return "\(whose) does not lead to a trusted issuer; the last one named is “\(issuer)”."
         case .wrongHost(let host, let names):
             let list = names.isEmpty ? "no host" : names.joined(separator: ", ")
             return "\(whose) is not for \(host.text); it is for \(list)."

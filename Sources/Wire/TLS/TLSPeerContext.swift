@@ -123,9 +123,9 @@ final class PreSharedKey: @unchecked Sendable {
             guard let ssl = unsafe ssl, let owner = unsafe TLSSession.session(ssl: ssl) else {
                 return 0
             }
-            let asked = unsafe Array(UnsafeBufferPointer(start: identity, count: identityCount))
+            let requested = unsafe Array(UnsafeBufferPointer(start: identity, count: identityCount))
             // An unknown identity is no error yet; without a common key the handshake fails.
-            guard let key = owner.acceptedKey(identity: asked) else { return 1 }
+            guard let key = owner.acceptedKey(identity: requested) else { return 1 }
             unsafe session?.pointee = unsafe key.pskSession(ssl)
             return unsafe session?.pointee == nil ? 0 : 1
         }

@@ -42,7 +42,7 @@ extension TLSSession {
             isSet = unsafe X509_VERIFY_PARAM_set1_ip(parameters, bytes, bytes.count) == 1
         }
         // Without this, the certificate would not be checked against the host.
-        precondition(isSet, "the host \(host) cannot be asked for")
+        precondition(isSet, "the host name \(host) cannot be set")
     }
 
     /// Returns a violation of this node's rules that OpenSSL accepts; `nil` if there is none.
@@ -103,7 +103,7 @@ extension TLSSession {
         if case .peer = endpoint, case .handshaking = state, isSecretMismatch(fault) {
             return .noSharedSecret
         }
-        guard let fault else { return .internalError(reason: "OpenSSL names no reason") }
+        guard let fault else { return .internalError(reason: "OpenSSL gives no reason") }
         if let alert = fault.alert { return failureCause(of: alert) }
         if fault.isInternal { return .internalError(reason: fault.text) }
         switch fault.reason {

@@ -2,7 +2,7 @@ import Admin
 import FoundationEssentials
 import Testing
 
-@Suite("The body of a prefetch")
+@Suite("The body of a prefetch request")
 struct PrefetchRequestTests {
     private func read(_ json: String) -> Result<PrefetchRequest, RequestBodyError> {
         do {
@@ -12,7 +12,7 @@ struct PrefetchRequestTests {
         }
     }
 
-    @Test("URLs are taken in their order, each once")
+    @Test("URLs keep their order, without duplicates")
     func urls() throws {
         let request = try read(
             """
@@ -23,7 +23,7 @@ struct PrefetchRequestTests {
         #expect(request.accept == "*/*")
     }
 
-    @Test("a sitemap is taken by its URL, and what is asked with by its words")
+    @Test("A sitemap has its URL, and fields have names and values")
     func sitemap() throws {
         let request = try read(
             "{\"sitemap\": \"http://a.example/map.xml\", \"accept\": \"image/avif, */*\"}"
@@ -33,7 +33,7 @@ struct PrefetchRequestTests {
     }
 
     @Test(
-        "what is not allowed is named by its place",
+        "An invalid member is named by its path",
         arguments: [
             ("{}", ""), ("{\"urls\":[\"http://a\"],\"sitemap\":\"http://a\"}", ""),
             ("{\"urls\":[]}", "urls"), ("{\"urls\":\"http://a\"}", "urls"),
@@ -46,7 +46,7 @@ struct PrefetchRequestTests {
         ])
     func faults(json: String, place: String) throws {
         guard case .failure(let fault) = read(json) else {
-            Issue.record("\(json) was taken")
+            Issue.record("\(json) was accepted")
             return
         }
         switch fault {
@@ -56,7 +56,7 @@ struct PrefetchRequestTests {
         }
     }
 
-    @Test("as many URLs as are allowed are taken, and not one more")
+    @Test("The maximum number of URLs is accepted, and one more is refused")
     func limits() throws {
         let whole = body(PrefetchRequest.urlsMax)
         #expect(whole.utf8.count < PrefetchRequest.bodyBytesMax)

@@ -20,7 +20,7 @@ struct PrefetchTests {
         .sitemap(try Sitemap(Array(text.utf8), imagesMax: PrefetchRequest.urlsMax))
     }
 
-    @Test("every URL is asked for once, some at a time, and what came of it is counted")
+    @Test("Every URL is requested once, a few at a time, and the outcomes are counted")
     func whole() throws {
         var list = try list(.urls(urls(0..<10)))
         var asked: [PrefetchJob.Item] = []
@@ -51,11 +51,11 @@ struct PrefetchTests {
         #expect(ShapeCheck.faults(document.json, .getPrefetch) == [])
     }
 
-    @Test("a node that is busy is left alone for as long as it says, and then asked again")
+    @Test("A busy node is left alone as long as it says, then tried again")
     func busy() throws {
         var list = try list(.urls(urls(0..<1)))
         var now = Self.start
-        // Three seconds are what it says; it is not believed for ever.
+        // It says three seconds, which count only for a while.
         let pauses: [Int64] = [3, 3, 4, 8, 16, 30]
         for (attempt, pause) in zip(1...HostBackoff.failuresMax, pauses) {
             let step = try #require(list.dequeue(at: now).first, "attempt \(attempt)")
@@ -70,21 +70,22 @@ struct PrefetchTests {
         #expect(document.failures == [.init(url: urls(0..<1)[0], reason: "it answered 503")])
     }
 
-    @Test("a pause is at least one and at most half a minute, whatever the node says")
+    @Test("A pause lasts between a second and half a minute, whatever the node says")
     func pauses() throws {
-        for (said, pause) in [
+        for (retryAfter, pause) in [
             (nil, HostBackoff.backoffMin), (.zero, HostBackoff.backoffMin),
             (.seconds(3_600), HostBackoff.backoffMax),
         ] as [(Interval?, Interval)] {
             var list = try list(.urls(urls(0..<1)))
             let step = try #require(list.dequeue(at: Self.start).first)
-            _ = list.itemFinished(step, .deferred(reason: "", retryAfter: said), at: Self.start)
+            _ = list.itemFinished(
+                step, .deferred(reason: "", retryAfter: retryAfter), at: Self.start)
             #expect(list.dequeue(at: Self.start + pause - .milliseconds(1)).isEmpty)
             #expect(list.dequeue(at: Self.start + pause) == [step])
         }
     }
 
-    @Test("a host that is busy does not hold up another; what waits for it is asked later")
+    @Test("A busy host does not delay another; its URLs are requested later")
     func hosts() throws {
         let mixed = (0..<6).flatMap { ["http://dead.example/\($0)", "http://a.example/\($0)"] }
         var list = try list(.urls(mixed))
@@ -103,7 +104,7 @@ struct PrefetchTests {
             }
         }
         #expect(asked.filter { $0.contains("a.example") }.count == 6)
-        // Those that were under way together.
+        // Those that were in progress together.
         #expect(asked.filter { $0.contains("dead") }.count == 2)
         let later = list.dequeue(at: Self.start + HostBackoff.backoffMin)
         #expect(later.count == PrefetchJob.runningMax)
@@ -116,7 +117,7 @@ struct PrefetchTests {
     }
 
     @Test(
-        "a host that only fails is given up, and with it all that was to be asked of it",
+        "A host that only fails is given up with all its URLs",
         arguments: [
             [PrefetchJob.ItemOutcome.deferred(reason: "no connection", retryAfter: nil)],
             [
@@ -144,7 +145,7 @@ struct PrefetchTests {
         #expect(end?.state == .done && end?.urlsFailed == 5_000 && end?.urlsDone == 5_000)
     }
 
-    @Test("however fast a host fails, it is asked for half a minute before it is given up")
+    @Test("However fast a host fails, it is tried for half a minute")
     func patience() throws {
         var list = try list(.urls(urls(0..<5_000)))
         var now = Self.start
@@ -159,7 +160,7 @@ struct PrefetchTests {
         #expect(document?.urlsFailed == 5_000 && document?.failures.last?.reason == "refused")
     }
 
-    @Test("an overloaded node is waited for longer, and not for ever")
+    @Test("An overloaded node is tried for longer, but not for ever")
     func overloaded() throws {
         var list = try list(.urls(urls(0..<5_000)))
         var now = Self.start
@@ -175,7 +176,7 @@ struct PrefetchTests {
         #expect(list.document("p", at: now)?.urlsFailed == 5_000)
     }
 
-    @Test("what was asked before a pause prolongs it, and counts once with what began it")
+    @Test("A late failure of a request from before a pause extends it and counts once with it")
     func late() throws {
         var list = try list(.urls(urls(0..<4)))
         let steps = list.dequeue(at: Self.start)
@@ -183,14 +184,14 @@ struct PrefetchTests {
         _ = list.itemFinished(steps[0], busy, at: Self.start)
         _ = list.itemFinished(steps[1], .cached(bodyBytes: 1), at: Self.start)
         _ = list.itemFinished(steps[2], busy, at: Self.start)
-        // Long after the pause has ended, of one that was asked before it.
+        // Long after the end of the pause, for a request from before it.
         let later = Self.start + .seconds(20)
         _ = list.itemFinished(steps[3], busy, at: later)
         #expect(list.dequeue(at: later + HostBackoff.backoffMin - .milliseconds(1)).isEmpty)
         #expect(list.dequeue(at: later + HostBackoff.backoffMin).count == 3)
     }
 
-    @Test("one URL that is busy for ever fails alone, while others of its host come")
+    @Test("One URL that is always busy fails alone, while others of its host succeed")
     func one() throws {
         var list = try list(.urls(urls(0..<200)))
         var now = Self.start
@@ -211,7 +212,7 @@ struct PrefetchTests {
         #expect(document?.urlsCached == 199 && document?.urlsFailed == 1)
     }
 
-    @Test("an index leads to its sitemaps and no further, and each image is asked for once")
+    @Test("An index leads to its sitemaps and no further, and each image is requested once")
     func sitemaps() throws {
         var list = try list(.sitemap("http://a.example/index.xml"))
         let first = list.dequeue(at: Self.start)
@@ -234,7 +235,7 @@ struct PrefetchTests {
         #expect(document?.state == .done && document?.urlsTotal == 1 && document?.failures == [])
     }
 
-    @Test("a sitemap that cannot be read fails it; one of an index is left out")
+    @Test("An unreadable sitemap fails the prefetch; one of an index is skipped")
     func unread() throws {
         var list = try list(.sitemap("http://a.example/index.xml"))
         let first = list.dequeue(at: Self.start)
@@ -253,7 +254,7 @@ struct PrefetchTests {
         #expect(done?.sitemapsFailed == 1)
     }
 
-    @Test("a sitemap that names too much is cut, and that is said")
+    @Test("A sitemap above the limit is truncated, and that is reported")
     func cut() throws {
         var list = try list(.sitemap("http://a.example/map.txt"))
         let first = list.dequeue(at: Self.start)
@@ -263,7 +264,7 @@ struct PrefetchTests {
         #expect(document.urlsTotal == PrefetchRequest.urlsMax && document.failures.count == 1)
     }
 
-    @Test("a prefetch that is cancelled asks for nothing more; what is under way is counted")
+    @Test("A cancelled prefetch requests nothing more; requests in progress are counted")
     func cancel() throws {
         var list = try list(.urls(urls(0..<10)))
         let steps = list.dequeue(at: Self.start)
@@ -277,7 +278,7 @@ struct PrefetchTests {
         #expect(list.cancelAll(at: Self.start).map(\.prefetch) == ["q"] && list.areAllFinished)
     }
 
-    @Test("one that is cancelled while its sitemap is read stays so, whatever the sitemap says")
+    @Test("A prefetch cancelled while its sitemap is read stays cancelled")
     func cancelledSitemap() throws {
         for ending in [try sitemap("http://a.example/1.png"), .failed(reason: "it answered 404")] {
             var list = try list(.sitemap("http://a.example/map.txt"))
@@ -289,7 +290,7 @@ struct PrefetchTests {
         }
     }
 
-    @Test("only so many run at once, and the last that are over are still shown")
+    @Test("The number of running prefetches is limited, and the latest finished ones are kept")
     func bounds() throws {
         var list = PrefetchJobTable()
         let request = PrefetchRequest(.urls(urls(0..<1)))

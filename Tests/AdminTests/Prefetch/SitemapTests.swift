@@ -7,7 +7,7 @@ struct SitemapTests {
         try Sitemap(Array(text.utf8), imagesMax: imagesMax)
     }
 
-    @Test("images of pages are taken, and pages that are images; other pages are not")
+    @Test("Images of pages and pages that are images are taken; other pages are not")
     func images() throws {
         let sitemap = try read(
             """
@@ -34,7 +34,7 @@ struct SitemapTests {
         #expect(sitemap.sitemaps.isEmpty && !sitemap.isTruncated)
     }
 
-    @Test("an index names sitemaps and no images, so many at most")
+    @Test("An index names sitemaps, up to a limit, and no images")
     func index() throws {
         let entries = (0..<Sitemap.sitemapsMax + 5).map {
             "<sitemap><loc>http://a.example/\($0).png</loc></sitemap>"
@@ -45,13 +45,13 @@ struct SitemapTests {
         #expect(sitemap.sitemaps.first == "http://a.example/0.png")
     }
 
-    @Test("a list of URLs, one a line, is a sitemap too; all of them are taken")
+    @Test("A list of URLs, one a line, is a sitemap, and all of them are taken")
     func lines() throws {
         let sitemap = try read("http://a.example/1\r\n\n  https://a.example/2.png \r\n")
         #expect(sitemap.images == ["http://a.example/1", "https://a.example/2.png"])
     }
 
-    @Test("no more images are taken than are wanted, and that is said")
+    @Test("Images beyond the limit are dropped, and that is reported")
     func limit() throws {
         let list = (0..<10).map { "http://a.example/\($0)" }.joined(separator: "\n")
         #expect(try read(list, imagesMax: 10).isTruncated == false)
@@ -60,7 +60,7 @@ struct SitemapTests {
     }
 
     @Test(
-        "what is none is refused, and why is said",
+        "Other content is refused with a reason",
         arguments: [
             ("", Sitemap.FormatError.notSitemap), ("<html><body/></html>", .notSitemap),
             ("{\"urls\":[]}", .notSitemap), ("/1.png", .notSitemap),
@@ -72,14 +72,14 @@ struct SitemapTests {
         #expect(throws: fault) { try read(text) }
     }
 
-    @Test("what gzip has written is not guessed at")
+    @Test("A gzip file is refused without guessing")
     func compressed() {
         #expect(throws: Sitemap.FormatError.compressed) {
             try Sitemap([0x1F, 0x8B, 0x08, 0x00], imagesMax: 1)
         }
     }
 
-    @Test("references that are none stay as they are, and entities are not expanded")
+    @Test("Malformed references stay as they are, and entities are not expanded")
     func references() throws {
         let sitemap = try read(
             """
@@ -90,7 +90,7 @@ struct SitemapTests {
         #expect(sitemap.images == ["http://a.example/&e;&#xD800;&&"])
     }
 
-    @Test("what is no URL, or too long for one, is left out and counted")
+    @Test("Invalid and oversized URLs are skipped and counted")
     func refused() throws {
         let long = "http://a.example/" + String(repeating: "b", count: 8_192)
         let names = ["/1.png", "http://a&#13;&#10;Cookie: b/1.png", long, "http://a.example/1.png"]
@@ -103,7 +103,7 @@ struct SitemapTests {
         #expect(try read(long + "\nhttp://a.example/2").images == ["http://a.example/2"])
     }
 
-    @Test("no text makes it read beyond its end, whatever is cut from it")
+    @Test("No truncated text is read beyond its end")
     func prefixes() {
         let text = Array(
             "<urlset><url><a:b c='d'/><!-- --><loc><![CDATA[http://f/g]]>&amp;</loc></url></urlset>"

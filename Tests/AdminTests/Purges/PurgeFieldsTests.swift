@@ -3,7 +3,7 @@ import Ground
 import HTTPRules
 import Testing
 
-@Suite("What the fields of a PURGE say of waiting")
+@Suite("The wait field of PURGE requests")
 struct PurgeFieldsTests {
     private func settled(_ fields: [String]) throws(PurgeError) -> PurgeRequest {
         var bytes: [UInt8] = []
@@ -28,8 +28,8 @@ struct PurgeFieldsTests {
         return request
     }
 
-    @Test("nothing is said, or either, in any case")
-    func said() throws {
+    @Test("The field is optional and its value case-insensitive")
+    func values() throws {
         #expect(try settled([]) == request(.issued, .seconds(5)))
         #expect(try settled(["Accept: */*"]) == request(.issued, .seconds(5)))
         #expect(try settled(["Nuthatch-Purge-Wait: all"]) == request(.all, .seconds(5)))
@@ -40,7 +40,7 @@ struct PurgeFieldsTests {
     }
 
     @Test(
-        "what is no value, or comes twice, is refused",
+        "An invalid or repeated field is refused",
         arguments: [
             ["Nuthatch-Purge-Wait: ALL"], ["Nuthatch-Purge-Wait: "],
             ["Nuthatch-Purge-Wait: all", "Nuthatch-Purge-Wait: all"],

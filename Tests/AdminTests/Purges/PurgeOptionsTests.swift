@@ -3,7 +3,7 @@ import Ground
 import HTTPRules
 import Testing
 
-@Suite("How long a purge is waited for, and what its receipt is called")
+@Suite("Wait options and receipt names of purges")
 struct PurgeOptionsTests {
     private let text = "0123456789abcdeffedcba9876543210-17"
     private let name = ReceiptID(
@@ -14,13 +14,13 @@ struct PurgeOptionsTests {
         return try PurgeOptions(AdminQuery(query[...], parameters))
     }
 
-    @Test("what is waited for can stand in the query or in the body")
+    @Test("The wait can be in the query or in the body")
     func options() throws {
         var body = PurgeRequest(targets: [.everything])
         let usual = try PurgeOptions().resolved(with: body)
         #expect(usual.wait == .issued && usual.timeout == .seconds(5))
-        let said = try options("wait=all&timeout=1s").resolved(with: body)
-        #expect(said.wait == .all && said.timeout == .seconds(1))
+        let resolved = try options("wait=all&timeout=1s").resolved(with: body)
+        #expect(resolved.wait == .all && resolved.timeout == .seconds(1))
         #expect(try options("timeout_ms=1000").timeout == .seconds(1))
         #expect(try options("timeout=60s&").timeout == .seconds(60))
         #expect(try options("timeout_ms=0").timeout == .zero)
@@ -36,7 +36,7 @@ struct PurgeOptionsTests {
         }
     }
 
-    @Test("a query that is not understood purges nothing")
+    @Test("An invalid query purges nothing")
     func badQueries() {
         for query in ["wait=most", "wait", "wait="] {
             #expect(
@@ -70,7 +70,7 @@ struct PurgeOptionsTests {
         }
     }
 
-    @Test("a receipt's name has one spelling")
+    @Test("A receipt's name has one spelling")
     func names() {
         #expect(name.description == text && ReceiptID(text) == name)
         let last = "00000000000000000000000000000000-18446744073709551615"

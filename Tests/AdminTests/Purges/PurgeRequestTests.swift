@@ -4,9 +4,9 @@ import Ground
 import HTTPRules
 import Testing
 
-@Suite("The body of a purge")
+@Suite("The body of a purge request")
 struct PurgeRequestTests {
-    /// Read as a node reads it.
+    /// Decodes a request as a node does.
     private func read(_ json: String) -> Result<PurgeRequest, PurgeError> {
         do {
             return .success(try JSONDecoder().decode(PurgeRequest.self, from: Data(json.utf8)))
@@ -22,7 +22,7 @@ struct PurgeRequestTests {
 
     private static func key(_ text: String) -> [UInt8] { Array(text.utf8) }
 
-    @Test("all that can be said, each of it read")
+    @Test("A request with all members is decoded")
     func whole() throws {
         let request = try read(
             """
@@ -41,7 +41,7 @@ struct PurgeRequestTests {
             ])
     }
 
-    @Test("only targets have to be said; a purge is hard")
+    @Test("Only targets are required; a purge is hard by default")
     func least() throws {
         let request = try read("{\"targets\":[{\"tag\":\"a\"}]}").get()
         #expect(request == PurgeRequest(targets: [.tag(Self.key("a"))]))
@@ -50,7 +50,7 @@ struct PurgeRequestTests {
     }
 
     @Test(
-        "what is no JSON is said to be none",
+        "Invalid JSON is reported as such",
         arguments: [
             "", " ", "{", "{\"targets\":[}", "{\"targets\":[{\"tag\":\"a\"}]} x", "targets=a",
             "{\"targets\":[{\"tag\":\"\\ud800\"}]}", "{\"targets\":[{'tag':\"a\"}]}",
@@ -60,7 +60,7 @@ struct PurgeRequestTests {
         #expect(fault.problem.status == 400 && fault.problem.name == "purge-malformed", "\(fault)")
     }
 
-    @Test("what is nested without end is refused and costs no stack")
+    @Test("Deep nesting is refused and costs no stack")
     func depth() throws {
         for (open, close) in [("[", "]"), ("{\"targets\":", "}")] {
             for count in [600, 5_000] {
@@ -72,7 +72,7 @@ struct PurgeRequestTests {
         }
     }
 
-    @Test("what is not UTF-8 is no JSON")
+    @Test("Invalid UTF-8 is invalid JSON")
     func encoding() {
         var data = Data("{\"targets\":[{\"tag\":\"".utf8)
         data.append(contentsOf: [0xC3, 0x28])
@@ -107,7 +107,7 @@ struct PurgeRequestTests {
     ]
 
     @Test(
-        "a value of another type is told by its place, with the type that is wanted",
+        "A value of the wrong type is reported with its path and the expected type",
         arguments: types)
     func ofType(json: String, expected: PurgeError) {
         #expect(refusal(json) == expected)
@@ -154,13 +154,15 @@ struct PurgeRequestTests {
         ),
     ]
 
-    @Test("what is not allowed is told by its place, with what is", arguments: values)
+    @Test(
+        "A value that is not allowed is reported with its path and the allowed values",
+        arguments: values)
     func ofValue(json: String, expected: PurgeError) {
         #expect(refusal(json) == expected)
         #expect(expected.status == 422 && expected.message.hasSuffix("Nothing was purged."))
     }
 
-    @Test("of several unknown keys it is always the same that is told")
+    @Test("Of several unknown keys the same one is always reported")
     func unknownKeys() {
         for number in 0..<20 {
             let keys = ["z", "y", "x", "w"].map { "\"\($0)\(number)\":1," }.joined()
@@ -172,13 +174,13 @@ struct PurgeRequestTests {
         }
     }
 
-    @Test("of a key that comes twice in one object the first counts")
+    @Test("Of a repeated key in one object the first counts")
     func twice() throws {
         let json = "{\"mode\":\"soft\",\"mode\":\"hard\",\"targets\":[{\"tag\":\"a\"}]}"
         #expect(try read(json).get().isSoft)
     }
 
-    @Test("a purge has 256 targets at most, and an id 128 bytes")
+    @Test("A purge has at most 256 targets and an id of at most 128 bytes")
     func limits() throws {
         func body(_ count: Int) -> String {
             let targets = (0..<count).map { "{\"tag\":\"t\($0)\"}" }.joined(separator: ",")
@@ -193,9 +195,9 @@ struct PurgeRequestTests {
     }
 }
 
-@Suite("What a purge is refused with")
+@Suite("Errors of purge requests")
 struct PurgeFaultTests {
-    @Test("a refusal says where, what, and what is allowed")
+    @Test("An error says where, what, and what is allowed")
     func sentences() {
         for (fault, status, name, part) in [
             (
@@ -241,7 +243,7 @@ struct PurgeFaultTests {
         }
     }
 
-    @Test("what a decoder throws is told by its place, too")
+    @Test("Errors of the decoder are reported with their path, too")
     func decodingErrors() {
         let context = DecodingError.Context(
             codingPath: [Step.name("targets"), .index(3), .name("url")], debugDescription: "")
@@ -257,7 +259,7 @@ struct PurgeFaultTests {
         #expect(PurgeError(decodingError: CancellationError()) == .notJSON(""))
     }
 
-    @Test("of an unknown key no more is told than a person needs")
+    @Test("A long unknown key is abbreviated")
     func longKey() {
         let key = String(repeating: "k", count: 10_000)
         let fault = PurgeError.unknown("", key: key, allowed: ["id"])
@@ -265,7 +267,7 @@ struct PurgeFaultTests {
     }
 }
 
-/// What is wrong with a body, as a table of them is read best.
+/// Short forms of errors for tables.
 extension PurgeError {
     fileprivate static func notJSON(_ place: String) -> PurgeError {
         .invalidBody(.invalidJSON(place))

@@ -4,7 +4,7 @@ import FoundationEssentials
 import HTTPRules
 import Testing
 
-@Suite("Receipts as documents")
+@Suite("Receipt documents")
 struct ReceiptDocumentTests {
     private static func node(_ digit: Int) -> String { String(repeating: "\(digit)", count: 32) }
 
@@ -21,7 +21,7 @@ struct ReceiptDocumentTests {
             members: standings.enumerated().map { .init(node: Self.node($0 + 1), $1) })
     }
 
-    /// What a client reads.
+    /// The document as a client decodes it.
     private struct Read: Decodable, Equatable {
         struct Member: Decodable, Equatable {
             var node: String
@@ -57,7 +57,7 @@ struct ReceiptDocumentTests {
         return try decoder.decode(Read.self, from: Data(receipt.json.formattedBytes))
     }
 
-    @Test("the document says who has confirmed, and what was purged")
+    @Test("The document has the confirmations and what was purged")
     func whole() throws {
         let receipt = receipt(
             .confirmed(elapsedMilliseconds: 0), .pending, .unreachable(sinceMillisecondsAgo: 90))
@@ -82,7 +82,7 @@ struct ReceiptDocumentTests {
             ])
     }
 
-    @Test("fields and units are called as scripts know them")
+    @Test("Fields and units have their documented names")
     func fieldNames() {
         let receipt = receipt(
             .confirmed(elapsedMilliseconds: 5), .unreachable(sinceMillisecondsAgo: 6))
@@ -99,7 +99,7 @@ struct ReceiptDocumentTests {
         }
     }
 
-    @Test("what is not known is null, and not left out")
+    @Test("Unknown values are null and not omitted")
     func unknown() throws {
         var receipt = receipt(.pending)
         receipt.issuer = nil
@@ -114,7 +114,7 @@ struct ReceiptDocumentTests {
         }
     }
 
-    @Test("an issuer is answered 200 only if everybody has confirmed")
+    @Test("The issuer's status is 200 only if all members have confirmed")
     func status() {
         let confirmed = ReceiptDocument.ConfirmationState.confirmed(elapsedMilliseconds: 4)
         #expect(receipt(confirmed, confirmed).issueStatusCode == 200)
@@ -122,14 +122,14 @@ struct ReceiptDocumentTests {
         #expect(receipt(confirmed, .unreachable(sinceMillisecondsAgo: 1)).issueStatusCode == 202)
         var alone = receipt(confirmed)
         alone.majorityMilliseconds = nil
-        #expect(alone.issueStatusCode == 202, "who knows of no majority knows not who else serves")
+        #expect(alone.issueStatusCode == 202, "without a majority there may be other members")
         var young = receipt(confirmed, confirmed)
         young.areMembersKnown = false
-        #expect(young.issueStatusCode == 202, "there may be somebody whom nobody knows")
-        #expect(receipt().issueStatusCode == 202, "of nobody nothing is confirmed")
+        #expect(young.issueStatusCode == 202, "there may be unknown members")
+        #expect(receipt().issueStatusCode == 202, "no member has confirmed")
     }
 
-    @Test("targets as a receipt has them can be purged again")
+    @Test("The targets in a receipt can be purged again")
     func again() throws {
         for target in try read(receipt(.pending)).targets {
             if let url = target.url { _ = try PurgeTarget.url(parsing: Array(url.utf8)) }

@@ -21,7 +21,7 @@ struct MemberTableTests {
             MemberDocument.Page.self, from: Data(MemberDocument.json(rows).formattedBytes))
     }
 
-    @Test("what the admin port says of members is read as it was meant")
+    @Test("The members document is decoded")
     func reading() throws {
         let rows = [
             row("01") { $0.isSelf = true }, row("02") { $0.millisecondsSinceContact = nil },
@@ -31,7 +31,7 @@ struct MemberTableTests {
         #expect(read.map(\.node) == rows.map(\.node) && read == rows)
     }
 
-    @Test("one line a member, under heads, without blanks at the ends")
+    @Test("One line for each member under headers, without trailing blanks")
     func lines() throws {
         let rows = [
             row("01") { ($0.isSelf, $0.millisecondsSinceContact) = (true, 0) },

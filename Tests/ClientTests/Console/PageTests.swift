@@ -33,7 +33,7 @@ struct PageTests {
         Reports.member(1, isSelf: true), Reports.member(2), Reports.member(3, "dead"),
     ]
 
-    @Test("the status of one node")
+    @Test("The status of one node")
     func one() throws {
         let statistics = try Reports.statistics(
             1, at: 93_784_000, hits: 987, misses: 13, members: members)
@@ -54,7 +54,7 @@ struct PageTests {
                 """)
     }
 
-    @Test("several nodes are a table, and one that does not answer has its reason in it")
+    @Test("Several nodes make a table, with the reason for each that does not answer")
     func several() throws {
         let statistics = try Reports.statistics(
             1, at: 1, hits: 987, misses: 13, members: members)
@@ -71,7 +71,7 @@ struct PageTests {
         #expect(text(lines) == wanted)
     }
 
-    @Test("a receipt says who has it, and from when on nobody serves what it covers")
+    @Test("A receipt shows who has confirmed, and the time bound")
     func receipt() throws {
         let receipt = try Reports.receipt(1, held: 9, confirmed: 1, of: 2, ["tag": "t\u{1B}[2J"])
         #expect(
@@ -89,7 +89,7 @@ struct PageTests {
         #expect(whole.progress(columnsMax: 60).text.hasSuffix("100%  2/2 confirmed"))
     }
 
-    @Test("an entry says what would be done with it, and why")
+    @Test("An entry shows its reuse forecast and the reason")
     func entry() throws {
         var variant = EntryDocument.Variant(key: "http://a.example/b", name: "f00d")
         (variant.isInMemory, variant.isOnDisk) = (true, true)
@@ -121,7 +121,7 @@ struct PageTests {
                 """)
     }
 
-    @Test("an answer is told in one line, or field by field")
+    @Test("A response is shown in one line or field by field")
     func answer() {
         let summary = ResponseSummary(
             status: 200,
@@ -146,7 +146,7 @@ struct PageTests {
                 == "a.png: 2 KiB image/png, nuthatch; hit; detail=memory, 3ms")
     }
 
-    @Test("a prefetch says how far it is, what it got and what not")
+    @Test("A prefetch shows its progress, its results and its failures")
     func prefetch() {
         var document = PrefetchDocument(prefetch: "p1", source: .urls, state: .running)
         (document.urlsTotal, document.urlsDone, document.urlsFetched) = (2000, 500, 499)
@@ -165,7 +165,7 @@ struct PageTests {
                 """)
     }
 
-    @Test("URLs are parted so that each part fits into one request, and none is lost")
+    @Test("URLs are split into batches that fit into a request, and none is lost")
     func batches() {
         #expect(PrefetchRequest.batches([]) == [])
         let many = (0..<25_000).map { "http://a.example/\($0)" }
@@ -180,7 +180,7 @@ struct PageTests {
         }
     }
 
-    @Test("a drain is over when nothing is handed over twice in succession")
+    @Test("A drain is over when nothing is left twice in succession")
     func drain() throws {
         func report(_ change: (inout StatisticsReport) -> Void) throws -> StatisticsReport {
             var report = try Reports.statistics(

@@ -6,7 +6,7 @@ import HTTPRules
 import Telemetry
 import Testing
 
-@Suite("What the admin port says is read as it was meant")
+@Suite("Decoding the admin port's documents")
 struct ReportTests {
     private static let id = String(repeating: "0a", count: 16)
 
@@ -14,7 +14,7 @@ struct ReportTests {
         try JSONDecoder().decode(Report.self, from: Data(document.formattedBytes))
     }
 
-    @Test("status")
+    @Test("Status")
     func status() throws {
         let node = NodeCounters()
         node.set(.memoryUsedBytes, to: 30)
@@ -41,7 +41,7 @@ struct ReportTests {
         }
     }
 
-    @Test("statistics, and what follows from them")
+    @Test("Statistics and derived figures")
     func statistics() throws {
         let loop = OutcomeHistograms()
         for _ in 0..<8 { loop.add(.hit, nanoseconds: 60_000, bodyBytes: 10) }
@@ -65,7 +65,7 @@ struct ReportTests {
         #expect(LatencyHistogram.quantile(0.5, of: [0, 0], bounds: [1]) == nil)
     }
 
-    @Test("quantiles never fall as the share rises, and lie in the bucket that has them")
+    @Test("Quantiles rise with the share and lie in the right bucket")
     func quantiles() throws {
         let buckets: [UInt64] = [3, 0, 5, 1, 0]
         var last = 0.0
@@ -79,7 +79,7 @@ struct ReportTests {
         #expect(last == 100)
     }
 
-    @Test("receipts")
+    @Test("Receipts")
     func receipts() throws {
         let name = try #require(ReceiptID("\(Self.id)-3"[...]))
         let document = ReceiptDocument(
@@ -103,7 +103,7 @@ struct ReportTests {
         #expect(page.purges == [report])
     }
 
-    @Test("entries, and what is hot")
+    @Test("Entries and the hottest ones")
     func entries() throws {
         var variant = EntryDocument.Variant(key: "http://a.example/b", name: "f00d")
         (variant.isInMemory, variant.isOnDisk) = (true, true)

@@ -2,7 +2,7 @@ import Admin
 import Client
 import Foundation
 
-/// Reports as a node would give them, with what a test is about.
+/// Reports like a node's, with the values under test.
 enum Reports {
     static func id(_ digit: Int) -> String { String(repeating: "\(digit)", count: 32) }
 
@@ -16,8 +16,8 @@ enum Reports {
             primaryShare: state == "alive" ? 0.2 : 0, lagRecords: isSelf ? nil : lag)
     }
 
-    /// `hits` from memory and `misses` from the origin, of 10 KiB each, `at` milliseconds after the
-    /// start.
+    /// Statistics `at` milliseconds after the start, with `hits` from memory and `misses` from the
+    /// origin, of 10 KiB each.
     static func statistics(
         _ own: Int, at milliseconds: Int64, hits: UInt64 = 0, misses: UInt64 = 0,
         members: [MemberDocument] = [], fenced: Int64? = nil, pending: Int = 0

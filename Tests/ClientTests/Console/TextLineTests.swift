@@ -3,7 +3,7 @@ import Testing
 
 @Suite("Text on a terminal")
 struct TextLineTests {
-    @Test("what a node says cannot move the cursor or change the terminal")
+    @Test("A node's text cannot move the cursor or change the terminal")
     func escaped() {
         let line = TextLine("a\u{1B}[2Jb\r\n\u{9B}31m\u{202E}", .bad)
         let written = line.rendered(isColoured: true)
@@ -11,7 +11,7 @@ struct TextLineTests {
         #expect(TextLine("a\tb").text == "a\\tb")
     }
 
-    @Test("looks are written only where there are colours, and blanks at the end nowhere")
+    @Test("Styles are written only to terminals with colours, and without trailing blanks")
     func looks() {
         let line = TextLine("a ", .good) + TextLine("b", .plain) + TextLine("  ", .faint)
         #expect(line.rendered(isColoured: false) == "a b")
@@ -20,14 +20,14 @@ struct TextLineTests {
         #expect(TextLine("a ", .reversed).rendered(isColoured: false) == "a")
     }
 
-    @Test("columns are those of a terminal: none for accents that follow, two for wide characters")
+    @Test("Width is that of a terminal: zero for combining characters, two for wide ones")
     func columns() {
         #expect(TextLine("abc").columns == 3)
         #expect(TextLine("e\u{301}").columns == 1)
         #expect(TextLine("鳥🐦").columns == 4)
     }
 
-    @Test("a line is cut where there is no room, never through a character")
+    @Test("A line is cut at the width, never within a character")
     func cut() {
         #expect(TextLine("abcd").truncated(to: 4).text == "abcd")
         #expect(TextLine("abcde").truncated(to: 4).text == "abc…")
@@ -44,7 +44,7 @@ struct TextLineTests {
 
 @Suite("Tables and bars")
 struct TableTests {
-    @Test("columns are as wide as their widest cell, and figures stand at the right")
+    @Test("Columns are as wide as their widest cell, and figures are right-aligned")
     func table() {
         var table = Table([.left("NAME"), .right("N"), .flexible("URL")])
         table.append([TextLine("a"), TextLine("12"), TextLine("http://a.example/1")])
@@ -56,7 +56,7 @@ struct TableTests {
             ])
     }
 
-    @Test("where there is no room the flexible column is cut, and no line is wider than it may be")
+    @Test("In a narrow terminal the flexible column is cut, and no line is too wide")
     func narrow() {
         var table = Table([.left("NAME"), .flexible("URL"), .right("N")])
         table.append([TextLine("abc"), TextLine("http://a.example/long/path"), TextLine("7")])
@@ -66,7 +66,7 @@ struct TableTests {
         }
     }
 
-    @Test("a bar shows what there is, and is full only when it is all")
+    @Test("A bar shows the share and is full only for everything")
     func bars() {
         #expect(Bar.text(0, columns: 4) == "    ")
         #expect(Bar.text(0.0001, columns: 4) == "▏   ")
@@ -76,7 +76,7 @@ struct TableTests {
         #expect(Bar.text(.nan, columns: 2) == "  ")
     }
 
-    @Test("a sparkline has the newest at the right, and a gap where nothing is known")
+    @Test("A sparkline has the newest value at the right, and gaps for unknown ones")
     func sparklines() {
         let line = Bar.sparkline([0, 50, nil, 100], most: 100, columns: 6)
         #expect(line == "  ▁▅ █")
@@ -84,7 +84,7 @@ struct TableTests {
         #expect(Bar.sparkline([0, 0], most: 0, columns: 2) == "▁▁")
     }
 
-    @Test("a line of progress has its share where the whole is known")
+    @Test("A progress line has a percentage if the total is known")
     func progress() {
         let line = ProgressLine.line("purging", share: 0.5, note: "2/4 confirmed", columnsMax: 60)
         #expect(line.text == "purging  ██████████             50%  2/4 confirmed")

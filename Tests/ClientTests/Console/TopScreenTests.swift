@@ -10,7 +10,7 @@ struct TopScreenTests {
         Instant(nanoseconds: Int64(seconds * 1e9))
     }
 
-    /// Five nodes after 20 s of traffic: the fourth is dead, the fifth fenced.
+    /// Five nodes after 20 s of traffic; the fourth is dead and the fifth fenced.
     private func cluster() throws -> TopState {
         var state = TopState(
             places: (1...5).map { "127.0.0.1:808\($0)" }, interval: .seconds(1))
@@ -56,8 +56,8 @@ struct TopScreenTests {
         return state
     }
 
-    /// Holds a screen against the file of that name, which is to be read before it is renewed: it
-    /// is what people will see.
+    /// Compares a screen with its file, which should be read before it is renewed: it is what
+    /// people see.
     private func expect(
         _ state: TopState, _ columns: Int, _ rows: Int?, is name: String,
         at location: SourceLocation = #_sourceLocation
@@ -73,17 +73,17 @@ struct TopScreenTests {
         #expect(text == wanted, "\n\(text)", sourceLocation: location)
     }
 
-    @Test("it fits a terminal of 80 columns and 24 lines")
+    @Test("The screen fits a terminal of 80 columns and 24 lines")
     func small() throws {
         try expect(cluster(), 80, 24, is: "top-80x24")
     }
 
-    @Test("on a terminal of 140 columns and 40 lines it says more")
+    @Test("On a terminal of 140 columns and 40 lines the screen shows more")
     func large() throws {
         try expect(cluster(), 140, 40, is: "top-140x40")
     }
 
-    @Test("one node alone, its images and purges; help; and a picture without a terminal")
+    @Test("A single node with its images and purges; help; and output without a terminal")
     func others() throws {
         var state = try cluster()
         for _ in 0..<5 { _ = state.keyPressed(.next) }
@@ -100,7 +100,7 @@ struct TopScreenTests {
         try expect(state, 100, nil, is: "top-once")
     }
 
-    @Test("whatever the terminal's size, as many lines as it has and none wider", arguments: 0...3)
+    @Test("At any size the screen has the terminal's lines and none is too wide", arguments: 0...3)
     func sizes(presses: Int) throws {
         var state = try cluster()
         for _ in 0..<presses { _ = state.keyPressed(.next) }
@@ -112,7 +112,7 @@ struct TopScreenTests {
         }
     }
 
-    @Test("nodes are sorted by what is asked for, those without a figure last")
+    @Test("Nodes are sorted by requests, those without figures last")
     func sorted() throws {
         var state = try cluster()
         func names() -> [String] {
@@ -131,7 +131,7 @@ struct TopScreenTests {
         #expect(state.order == .asListed)
     }
 
-    @Test("a node that was never heard of is the member that nobody else is")
+    @Test("A node that never answered is the member that matches no other")
     func neverHeard() throws {
         var state = TopState(places: ["10.0.0.1:8081", "10.0.0.2:8081"], interval: .seconds(1))
         let members = [Reports.member(1, isSelf: true), Reports.member(2, "dead")]
@@ -145,7 +145,7 @@ struct TopScreenTests {
         #expect(!lines.contains { $0.hasPrefix("10.0.0.2") })
     }
 
-    @Test("a member that is not asked is shown as others see it")
+    @Test("A member that is not asked is shown as others see it")
     func unasked() throws {
         var state = TopState(places: ["10.0.0.1:8081"], interval: .seconds(1))
         let members = [
@@ -158,7 +158,7 @@ struct TopScreenTests {
         #expect(!lines.contains { $0.hasPrefix("33333333") })
     }
 
-    @Test("after a restart nothing is subtracted from what another process has counted")
+    @Test("After a restart, figures of the former process are not subtracted")
     func restarted() throws {
         var state = TopState(places: ["a:1"], interval: .seconds(1))
         for (second, at) in [(0, 90_000), (1, 91_000), (2, 500)] {
@@ -169,7 +169,7 @@ struct TopScreenTests {
         #expect(lines.contains { $0.contains("no figures yet") })
     }
 
-    @Test("what a node says of itself cannot change the terminal")
+    @Test("A node's text cannot change the terminal")
     func hostile() throws {
         var state = TopState(places: ["a:1"], interval: .seconds(1))
         state.received(0, try Reports.statistics(1, at: 0), at: Self.time(0))
@@ -184,7 +184,7 @@ struct TopScreenTests {
 @Suite("The keys of nuthatch top")
 struct TopKeyTests {
     @Test(
-        "keys are read one by one, with those that terminals spell as sequences",
+        "Keys are read one by one, including escape sequences",
         arguments: [
             ("q", [.quit]), ("\u{3}", [.quit]), ("sp ?", [.sort, .pause, .pause, .help]),
             ("n\tN", [.next, .next, .previous]), ("\u{1B}", [.escape]),
@@ -195,7 +195,7 @@ struct TopKeyTests {
         #expect(TopKey.keys(Array(text.utf8)) == keys)
     }
 
-    @Test("q ends it, and nothing else does")
+    @Test("Only q quits")
     func quit() {
         var state = TopState(places: ["a:1"], interval: .seconds(1))
         let others: [TopKey] = [.sort, .pause, .next, .previous, .help, .escape]

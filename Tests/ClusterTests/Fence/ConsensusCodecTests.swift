@@ -3,11 +3,11 @@ import Ground
 import Testing
 import Trials
 
-@Suite("The count in bytes")
+@Suite("The encoding of consensus records")
 struct ConsensusCodecTests {
     private static let kind = PeerFrameKind(rawValue: 99)
 
-    @Test("what is written is read as the same")
+    @Test("An encoded record decodes to the same record")
     func roundTrip() throws {
         var dice = SplitMix64(seed: 11)
         for _ in 0..<Trials.count(2_000) {
@@ -15,13 +15,15 @@ struct ConsensusCodecTests {
             let bytes = try record.bytes()
             #expect(bytes.count <= Invalidation.contentBytesMax - 256)
             #expect(try ConsensusRecord.read(bytes.span, in: Self.kind) == record)
-            let standing = VoterConfiguration.random(using: &dice)
-            let standingBytes = try standing.bytes()
-            #expect(try VoterConfiguration.read(standingBytes.span, in: Self.kind) == standing)
+            let configuration = VoterConfiguration.random(using: &dice)
+            let configurationBytes = try configuration.bytes()
+            #expect(
+                try VoterConfiguration.read(configurationBytes.span, in: Self.kind) == configuration
+            )
         }
     }
 
-    @Test("the bytes are these")
+    @Test("The encoding matches the vectors")
     func vectors() throws {
         let set = VoterSet(foundedBy: NodeID(low: 1, high: 2))
         let node: [UInt8] = [1, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0]
@@ -46,7 +48,7 @@ struct ConsensusCodecTests {
         #expect(try ConsensusRecord.read(bytes.span, in: Self.kind) == vote)
     }
 
-    @Test("a record that is cut or damaged is a fault, or one that can be written again")
+    @Test("A truncated or damaged record is a fault, or a record that can be encoded again")
     func damage() throws {
         var dice = SplitMix64(seed: 12)
         var (faults, others) = (0, 0)
@@ -72,7 +74,7 @@ struct ConsensusCodecTests {
         #expect(faults > 50 && others > 50)
     }
 
-    @Test("what is too long is neither written nor read")
+    @Test("A record above a limit is neither encoded nor decoded")
     func limits() throws {
         func nodes(_ count: Int) -> [NodeID] {
             (1...UInt64(count)).map { NodeID(low: $0, high: 0) }
@@ -102,7 +104,7 @@ struct ConsensusCodecTests {
         #expect(throws: InvalidationFault.tooLong) { try vote.bytes() }
     }
 
-    @Test("a known field that comes twice, and numbers that cannot be counted on from, are faults")
+    @Test("Repeated known fields and numbers that cannot be incremented are faults")
     func strict() throws {
         let set = VoterSet(foundedBy: NodeID(low: 1, high: 2))
         let bytes = try set.bytes()

@@ -3,7 +3,7 @@ import Ground
 import Testing
 import Trials
 
-@Suite("The law of the counted sets")
+@Suite("The invariant of changing voter sets")
 struct FenceLawTests {
     enum Mutation: CaseIterable {
         case changeBeforeSettled
@@ -12,7 +12,7 @@ struct FenceLawTests {
         case twoAtATime
     }
 
-    @Test("whatever majorities vote, settle and are asked, one of the asked has the purge")
+    @Test("Whatever majorities vote, settle and are asked, one that is asked has the purge")
     func law() {
         for seed in Trials.seeds(1...3_000) {
             var play = LawPlay(seed: seed, mutation: nil)
@@ -20,7 +20,7 @@ struct FenceLawTests {
         }
     }
 
-    @Test("without any one of the rules it is not so", arguments: Mutation.allCases)
+    @Test("Without any one of the rules the invariant fails", arguments: Mutation.allCases)
     func needed(mutation: Mutation) {
         let seed = (1...3_000 as ClosedRange<UInt64>).first { seed in
             var play = LawPlay(seed: seed, mutation: mutation)
@@ -30,16 +30,16 @@ struct FenceLawTests {
     }
 }
 
-/// Seven nodes, one purge, and sets that change as an enemy would have it.
+/// Seven nodes, one purge, and a voter set changed by an adversary.
 ///
-/// Here a purge goes only where the rules force it to: nobody repairs anything.
+/// The purge spreads only where the rules require it: there is no repair.
 private struct LawPlay {
     private let mutation: FenceLawTests.Mutation?
     private var dice: SplitMix64
     private let nodes = (1...7).map { FenceStage.node($0) }
     private var set = VoterSet(foundedBy: FenceStage.node(1))
     private var previous: VoterSet?
-    /// Who has voted on the set, and whether his vote names the purge.
+    /// The voters on the set, and whether their votes name the purge.
     private var votes: [NodeID: Bool] = [:]
     private var isNamed = false
     private var holders: [NodeID] = []
@@ -50,7 +50,7 @@ private struct LawPlay {
         dice = SplitMix64(seed: seed)
     }
 
-    /// False as soon as somebody could be asked enough and hear nothing of a durable purge.
+    /// False as soon as a sufficient majority may not know a durable purge.
     mutating func isKept() -> Bool {
         let purgeAt = Int.random(in: 0..<60, using: &dice)
         for step in 0..<120 {
@@ -61,7 +61,7 @@ private struct LawPlay {
         return true
     }
 
-    /// One more member syncs the purge.
+    /// Syncs the purge on one more member.
     private mutating func purge() {
         if let member = set.members.filter({ !holders.contains($0) }).randomElement(using: &dice) {
             holders.append(member)
@@ -94,7 +94,7 @@ private struct LawPlay {
         return Array(set.members.shuffled(using: &dice).prefix(count)).sorted()
     }
 
-    /// Some majority of the new set syncs what the votes name, and no more than it must.
+    /// Syncs on a majority of the new set what the votes name, and no more.
     private mutating func settle() {
         guard previous != nil else { return }
         if isNamed {
@@ -105,7 +105,7 @@ private struct LawPlay {
         previous = nil
     }
 
-    /// Those who know nothing of the purge are not enough to be asked.
+    /// True if the nodes without the purge are too few for a round.
     private var isSafe: Bool {
         let others = nodes.filter { !holders.contains($0) }
         return !set.isMajority(others) || !(previous?.isMajority(others) ?? true)

@@ -2,23 +2,23 @@ import Cluster
 import Ground
 import Testing
 
-/// One node's fence, and members that say what a test lets them say.
+/// A node's fence, with members whose messages the test chooses.
 struct FenceStage {
     static let start = Instant(nanoseconds: 1_000_000_000_000)
     static let fence = Interval.seconds(10)
 
-    var keeper: FenceCoordinator
+    var coordinator: FenceCoordinator
     var now = FenceStage.start
     private var dice = SplitMix64(seed: 5)
-    /// Records that wait to be synced.
+    /// The records that wait to be synced.
     private(set) var issued: [ConsensusRecord] = []
-    /// Rounds that were asked for.
+    /// The rounds that were requested.
     private(set) var rounds: [UInt64] = []
-    /// Members that were asked, in that order.
+    /// The members that were asked, in order.
     private(set) var asked: [NodeID] = []
 
-    /// A node with this number in a settled set of those numbers, which reaches some and has their
-    /// answers.
+    /// A node in the settled set of the voters `counted`, which reaches some members and has
+    /// replies from others.
     init(
         own: UInt64 = 1, counted: [UInt64], reaching reached: [UInt64] = [],
         contacting others: [UInt64] = [], replaying log: [ConsensusRecord] = []
@@ -28,7 +28,7 @@ struct FenceStage {
         settings.removeAfter = .seconds(60)
         let memory = VoterSetConsensus.PersistentState(
             configuration: VoterConfiguration(Self.set(counted)), joinCount: 1, records: [])
-        keeper = FenceCoordinator(
+        coordinator = FenceCoordinator(
             own: Self.node(own), persistentState: memory, replaying: log, mayBootstrap: false,
             settings: settings, firstRound: 100, now: Self.start)
         if !reached.isEmpty { reach(reached) }
@@ -37,14 +37,14 @@ struct FenceStage {
 
     /// A node that has never been in a cluster.
     init(newcomer own: UInt64) {
-        keeper = FenceCoordinator(
+        coordinator = FenceCoordinator(
             own: Self.node(own), persistentState: nil, replaying: [], mayBootstrap: true,
             settings: Fence.Settings(), firstRound: 100, now: Self.start)
     }
 
     static func node(_ number: UInt64) -> NodeID { NodeID(low: number, high: 0) }
 
-    /// Its generation is as if the numbers had been counted one by one.
+    /// A set with these voters and the generation that it has if they were added one by one.
     static func set(_ numbers: [UInt64], later: UInt64 = 0) -> VoterSet {
         let members = numbers.map(node)
         guard
@@ -58,18 +58,18 @@ struct FenceStage {
         StreamPosition(process: ProcessID(high: 9, low: 9), count: number)
     }
 
-    var isCurrent: Bool { keeper.window.isCurrent(at: now) }
-    var set: VoterSet? { keeper.consensus.configuration?.set }
+    var isCurrent: Bool { coordinator.window.isCurrent(at: now) }
+    var set: VoterSet? { coordinator.consensus.configuration?.set }
 
     @discardableResult
     mutating func happens(_ event: FenceEvent) -> FenceOutput {
-        keeper.handle(event, now: now, using: &dice)
+        coordinator.handle(event, now: now, using: &dice)
         return note()
     }
 
     @discardableResult
     private mutating func note() -> FenceOutput {
-        let news = keeper.takeNews()
+        let news = coordinator.takeNews()
         issued += news.records
         rounds += news.roundRequests.map(\.round)
         asked += news.roundRequests.flatMap(\.members)
@@ -79,7 +79,7 @@ struct FenceStage {
     mutating func pass(_ interval: Interval) {
         let end = now + interval
         while true {
-            let tick = max(now, keeper.nextTick)
+            let tick = max(now, coordinator.nextTick)
             guard tick < end else { break }
             now = tick
             happens(.ticked)
@@ -91,29 +91,28 @@ struct FenceStage {
         happens(.reachableMembersChanged(numbers.map(Self.node)))
     }
 
-    /// The number of a question that is sent now.
-    mutating func ask() -> UInt64 { keeper.round(at: now) }
+    /// The number of a round that starts now.
+    mutating func ask() -> UInt64 { coordinator.round(at: now) }
 
-    /// What `number` says in answer to `round`; it believes what this node believes but for what is
-    /// given.
+    /// Delivers the reply of `number` to `round`, with this node's own view unless given otherwise.
     mutating func answer(
         _ round: UInt64?, by number: UInt64, holds: [StreamPosition] = [],
-        standing: VoterConfiguration? = nil, hasVoted: Bool = false, isCurrent: Bool = true
+        configuration: VoterConfiguration? = nil, hasVoted: Bool = false, isCurrent: Bool = true
     ) {
         let view = VoterSetView(
-            configuration: standing ?? keeper.consensus.configuration, hasVoted: hasVoted,
+            configuration: configuration ?? coordinator.consensus.configuration, hasVoted: hasVoted,
             isCurrent: isCurrent)
         let response = FenceResponse(round: round, synced: holds, view: view)
         happens(.responseReceived(response, Self.node(number)))
     }
 
-    /// Asks now, and has the answers at once.
+    /// Starts a round and delivers the replies of these members at once.
     mutating func contact(_ numbers: [UInt64]) {
         let round = ask()
         for number in numbers { answer(round, by: number) }
     }
 
-    /// Has answers of others, who then say nothing for longer than any fence.
+    /// Delivers replies of these members, who are then silent for longer than any fence.
     mutating func meet(_ numbers: [UInt64]) {
         reach(numbers)
         contact(numbers)
@@ -121,25 +120,25 @@ struct FenceStage {
         pass(.seconds(60))
     }
 
-    /// Asks `other`, which has this number, and has its answer at once.
+    /// Starts a round and delivers the reply of `other`, which has this number.
     mutating func hear(_ other: FenceStage, as number: UInt64) {
-        let (view, holds) = other.keeper.view(at: other.now)
+        let (view, holds) = other.coordinator.view(at: other.now)
         let response = FenceResponse(round: ask(), synced: holds, view: view)
         happens(.responseReceived(response, Self.node(number)))
     }
 
-    /// What this node has issued, which is synced.
+    /// Takes the records issued by this node, as synced.
     mutating func takeSynced() -> [ConsensusRecord] {
         defer { issued = [] }
         return issued
     }
 
-    /// What this node has issued is synced, and read by it.
+    /// Syncs and reads the records issued by this node.
     mutating func sync() {
         while !issued.isEmpty { happens(.consensusRecordRead(issued.removeFirst())) }
     }
 
-    /// `number` promises or votes in the ballot of this node's attempt.
+    /// Reads a promise or vote of `number` in the ballot of this node's attempt.
     mutating func record(_ number: UInt64, like own: ConsensusRecord, voted: Vote? = nil) {
         var body = own.body
         if case .promise = body { body = .promise(voted: voted) }
@@ -149,7 +148,7 @@ struct FenceStage {
                     base: own.base, member: Self.node(number), ballot: own.ballot, body: body)))
     }
 
-    /// This node's call for votes, and its vote once `members` have promised theirs; both synced.
+    /// Returns this node's synced promise, and its vote after the promises of `members`.
     mutating func vote(with members: [UInt64]) throws -> (
         call: ConsensusRecord, vote: ConsensusRecord
     ) {
@@ -162,13 +161,13 @@ struct FenceStage {
     }
 
     mutating func forget(_ numbers: [UInt64]) throws(FenceCoordinator.RemovalRefusal) {
-        try keeper.removeVoters(numbers.map(Self.node), now: now, using: &dice)
+        try coordinator.removeVoters(numbers.map(Self.node), now: now, using: &dice)
         note()
     }
 }
 
 extension FenceCoordinator {
-    /// What is to be done since it was taken last.
+    /// Takes the effects since the last call.
     mutating func takeNews() -> FenceOutput {
         defer { output = FenceOutput() }
         return output

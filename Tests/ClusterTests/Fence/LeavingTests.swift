@@ -2,41 +2,41 @@ import Cluster
 import Ground
 import Testing
 
-@Suite("A node that goes waits to be counted no longer")
+@Suite("A leaving node waits for its removal from the voter set")
 struct LeavingTests {
-    @Test("as long as a majority is reached that can agree on it, and no longer")
+    @Test("A leaving node waits while it reaches a majority that can agree")
     func patience() {
         var stage = FenceStage(counted: [1, 2, 3], reaching: [2, 3])
         stage.happens(.leaveRequested)
-        #expect(!stage.keeper.isLeaveComplete)
+        #expect(!stage.coordinator.isLeaveComplete)
         stage.reach([2])
-        #expect(!stage.keeper.isLeaveComplete)
+        #expect(!stage.coordinator.isLeaveComplete)
         stage.reach([])
-        #expect(stage.keeper.isLeaveComplete && !stage.keeper.hasLeft)
+        #expect(stage.coordinator.isLeaveComplete && !stage.coordinator.hasLeft)
     }
 
-    @Test("of two, as long as the other one is reached")
+    @Test("Of two voters, a leaving one waits while it reaches the other")
     func two() {
         var stage = FenceStage(counted: [1, 2], reaching: [2])
         stage.happens(.leaveRequested)
-        #expect(!stage.keeper.isLeaveComplete)
-        // Whoever is not counted has no say.
+        #expect(!stage.coordinator.isLeaveComplete)
+        // Nodes that are no voters do not count.
         stage.reach([3, 4])
-        #expect(stage.keeper.isLeaveComplete)
+        #expect(stage.coordinator.isLeaveComplete)
     }
 
-    @Test("it is not counted again in the moment between being forgotten and going")
+    @Test("A leaving node is not added again between its removal and its end")
     func forgotten() throws {
         var stays = FenceStage(own: 1, counted: [1, 2])
         var goes = FenceStage(own: 2, counted: [1, 2])
-        var isTold = false
+        var isLeaving = false
         for _ in 0..<8 {
             stays.reach([2])
             goes.reach([1])
             stays.hear(goes, as: 2)
             goes.hear(stays, as: 1)
-            if goes.isCurrent, stays.isCurrent, !isTold {
-                isTold = true
+            if goes.isCurrent, stays.isCurrent, !isLeaving {
+                isLeaving = true
                 goes.happens(.leaveRequested)
             }
             for record in stays.takeSynced() + goes.takeSynced() {
@@ -44,7 +44,7 @@ struct LeavingTests {
                 goes.happens(.consensusRecordRead(record))
             }
         }
-        #expect(goes.keeper.hasLeft)
+        #expect(goes.coordinator.hasLeft)
         for _ in 0..<8 {
             stays.hear(goes, as: 2)
             goes.hear(stays, as: 1)
@@ -53,9 +53,9 @@ struct LeavingTests {
         }
     }
 
-    @Test("alone, or without a count, it waits for nobody")
+    @Test("A single voter, or a node without a voter set, waits for no other")
     func nobody() {
-        #expect(FenceStage(counted: [1]).keeper.isLeaveComplete)
-        #expect(FenceStage(newcomer: 1).keeper.isLeaveComplete)
+        #expect(FenceStage(counted: [1]).coordinator.isLeaveComplete)
+        #expect(FenceStage(newcomer: 1).coordinator.isLeaveComplete)
     }
 }

@@ -2,9 +2,9 @@ import Cluster
 import Ground
 import Testing
 
-@Suite("What the operator is told of the members, and may do")
+@Suite("Operators' view of the voter set and their commands")
 struct OperatorTests {
-    @Test("of two, the survivor serves again when the operator forgets the other")
+    @Test("The survivor of two becomes current when the operator forgets the other")
     func survivor() throws {
         var stage = FenceStage(counted: [1, 2])
         stage.meet([2])
@@ -14,14 +14,14 @@ struct OperatorTests {
         #expect(stage.isCurrent)
     }
 
-    @Test("a survivor that had no word of the other since it started may lack a purge")
+    @Test("A survivor that has not heard the other since its start may lack a purge")
     func unheard() {
         var stage = FenceStage(counted: [1, 2])
         stage.pass(.seconds(60))
         #expect(throws: FenceCoordinator.RemovalRefusal.mayLosePurges) { try stage.forget([2]) }
     }
 
-    @Test("of three, the last one may lack a purge that both others had: forgetting is not enough")
+    @Test("The last of three may lack a purge of the other two: forgetting is refused")
     func lastOfThree() throws {
         var stage = FenceStage(counted: [1, 2, 3])
         stage.pass(.seconds(60))
@@ -35,7 +35,7 @@ struct OperatorTests {
         #expect(stage.isCurrent)
     }
 
-    @Test("a member that died before it had all can be forgotten, and the count goes on")
+    @Test("A voter that died before its set was settled can be forgotten")
     func diedWhileCounted() throws {
         var stage = FenceStage(counted: [1])
         for event in [FenceEvent.positionsApplied, FenceEvent.positionsSynced] {
@@ -46,7 +46,7 @@ struct OperatorTests {
         stage.pass(.seconds(1))
         stage.sync()
         try #require(stage.set?.members == [1, 2].map(FenceStage.node))
-        #expect(stage.keeper.consensus.configuration?.isSettled == false)
+        #expect(stage.coordinator.consensus.configuration?.isSettled == false)
         stage.reach([])
         stage.pass(.seconds(60))
         #expect(!stage.isCurrent)
@@ -56,22 +56,23 @@ struct OperatorTests {
         #expect(stage.isCurrent)
     }
 
-    @Test("a forgotten member that comes back is no longer counted, and has to catch up")
+    @Test("A forgotten member that returns is no voter and has to catch up")
     func comesBack() {
         var stage = FenceStage(own: 2, counted: [1, 2], reaching: [1])
         let after = FenceStage.set([1], later: 2)
         stage.answer(
-            stage.ask(), by: 1, holds: [FenceStage.purge(1)], standing: VoterConfiguration(after))
+            stage.ask(), by: 1, holds: [FenceStage.purge(1)],
+            configuration: VoterConfiguration(after))
         #expect(stage.set == after)
         #expect(!stage.isCurrent)
         stage.happens(.positionsApplied([FenceStage.purge(1)]))
         stage.now = stage.now + .seconds(1)
         stage.contact([1])
         #expect(stage.isCurrent)
-        #expect(!stage.keeper.consensus.isVoter)
+        #expect(!stage.coordinator.consensus.isVoter)
     }
 
-    @Test("two that forgot each other fence, until the count begins anew with one of them")
+    @Test("Two that forgot each other are fenced until one of them recovers")
     func splitBrain() throws {
         var stage = FenceStage(counted: [1, 2])
         stage.meet([2])
@@ -80,21 +81,21 @@ struct OperatorTests {
         let other = try #require(
             FenceStage.set([1, 2]).applying(by: .remove([FenceStage.node(1)])))
         stage.reach([2])
-        stage.answer(nil, by: 2, standing: VoterConfiguration(other))
+        stage.answer(nil, by: 2, configuration: VoterConfiguration(other))
         #expect(!stage.isCurrent)
-        #expect(stage.keeper.consensus.conflict != nil)
+        #expect(stage.coordinator.consensus.conflict != nil)
         let anew = VoterSet(foundedBy: FenceStage.node(2), recovery: 1)
-        stage.answer(stage.ask(), by: 2, standing: VoterConfiguration(anew))
-        #expect(stage.set == anew && stage.keeper.consensus.conflict == nil)
-        // It has left the other line when it is synced that it has.
+        stage.answer(stage.ask(), by: 2, configuration: VoterConfiguration(anew))
+        #expect(stage.set == anew && stage.coordinator.consensus.conflict == nil)
+        // It has left the other lineage once that is synced.
         #expect(!stage.isCurrent)
         stage.sync()
         stage.pass(.seconds(11))
         stage.contact([2])
-        #expect(stage.isCurrent && !stage.keeper.consensus.isVoter)
+        #expect(stage.isCurrent && !stage.coordinator.consensus.isVoter)
     }
 
-    @Test("the count begins anew with a node alone, whatever contradicted it or did not answer")
+    @Test("Recovery starts a new voter set of one node, whatever the conflict or silence")
     func recovery() {
         for isContradicted in [false, true] {
             var stage = FenceStage(counted: [1, 2, 3])
@@ -105,41 +106,41 @@ struct OperatorTests {
             #expect(stage.set == VoterSet(foundedBy: FenceStage.node(1), recovery: 1))
             #expect(!stage.isCurrent)
             stage.sync()
-            // Somebody may be current in the line before for one fence more.
+            // Another node may be current in the old lineage for one more fence interval.
             stage.pass(.milliseconds(9_999))
             #expect(!stage.isCurrent)
             stage.pass(.milliseconds(2))
             #expect(stage.isCurrent)
-            // What it left says nothing to it any more.
+            // The old lineage no longer has any effect.
             stage.reach([2])
-            stage.answer(nil, by: 2, standing: VoterConfiguration(FenceStage.set([1, 2, 3])))
+            stage.answer(nil, by: 2, configuration: VoterConfiguration(FenceStage.set([1, 2, 3])))
             #expect(stage.isCurrent && stage.set?.lineage.recovery == 1)
-            // Whoever recovers after it is right.
+            // A later recovery takes precedence.
             let later = VoterSet(foundedBy: FenceStage.node(2), recovery: 2)
-            stage.answer(nil, by: 2, standing: VoterConfiguration(later))
+            stage.answer(nil, by: 2, configuration: VoterConfiguration(later))
             #expect(!stage.isCurrent && stage.set == later)
         }
     }
 
-    @Test("what is recovered at two nodes at once becomes one")
+    @Test("Concurrent recoveries of two nodes converge")
     func twoRecoveries() {
         var stage = FenceStage(counted: [1, 2])
         stage.happens(.recoveryRequested)
         stage.sync()
         let other = VoterSet(foundedBy: FenceStage.node(2), recovery: 1)
         stage.reach([2])
-        stage.answer(nil, by: 2, standing: VoterConfiguration(other))
+        stage.answer(nil, by: 2, configuration: VoterConfiguration(other))
         #expect(stage.set?.founder == FenceStage.node(1))
         var second = FenceStage(own: 2, counted: [1, 2])
         second.happens(.recoveryRequested)
         second.sync()
         second.reach([1])
         let first = VoterSet(foundedBy: FenceStage.node(1), recovery: 1)
-        second.answer(nil, by: 1, standing: VoterConfiguration(first))
+        second.answer(nil, by: 1, configuration: VoterConfiguration(first))
         #expect(second.set == first)
     }
 
-    @Test("several are forgotten one after another where all agree")
+    @Test("Several members are forgotten one after the other if a majority agrees")
     func several() throws {
         var stage = FenceStage(
             counted: [1, 2, 3, 4, 5, 6, 7], reaching: [2, 3, 4, 5], contacting: [2, 3, 4, 5])
@@ -157,14 +158,14 @@ struct OperatorTests {
         #expect(stage.set?.members.count == 5)
     }
 
-    @Test("what cannot be forgotten is refused with the reason")
+    @Test("A refusal to forget gives its reason")
     func refusals() throws {
         typealias Refusal = FenceCoordinator.RemovalRefusal
         var stage = FenceStage(counted: [1, 2, 3, 4, 5], reaching: [2, 3], contacting: [2, 3])
         #expect(throws: Refusal.notVoters([FenceStage.node(8)])) { try stage.forget([8]) }
         #expect(throws: Refusal.isOwnNode) { try stage.forget([1]) }
         #expect(throws: Refusal.stillResponding([FenceStage.node(2)])) { try stage.forget([2]) }
-        // One that is connected and speaks is alive, asked or not.
+        // A connected member that replies is alive, asked or not.
         stage.reach([2, 3, 4])
         stage.answer(nil, by: 4)
         #expect(throws: Refusal.stillResponding([FenceStage.node(4)])) { try stage.forget([4]) }
@@ -177,7 +178,7 @@ struct OperatorTests {
         #expect(throws: Refusal.noVoterSet) { try newcomer.forget([2]) }
     }
 
-    @Test("the table says who is counted, how long ago it was in contact and what it lacks")
+    @Test("The table shows who is a voter, the age of the contact and the lag")
     func table() {
         var stage = FenceStage(counted: [1, 2, 3], reaching: [2, 7])
         stage.happens(.positionsApplied([FenceStage.purge(5)]))
@@ -186,7 +187,7 @@ struct OperatorTests {
         stage.answer(round, by: 2, holds: [FenceStage.purge(5)])
         stage.answer(round, by: 7, holds: [FenceStage.purge(1)], isCurrent: false)
         stage.now = stage.now + .seconds(1)
-        let table = stage.keeper.memberStatuses(at: stage.now)
+        let table = stage.coordinator.memberStatuses(at: stage.now)
         #expect(table.map(\.id) == [1, 2, 3, 7].map(FenceStage.node))
         #expect(table.map(\.isVoter) == [true, true, true, false])
         #expect(table.map(\.contactAge) == [.zero, .seconds(1), nil, .seconds(1)])
@@ -194,7 +195,7 @@ struct OperatorTests {
         #expect(table.map(\.isCurrent) == [true, true, nil, false])
     }
 
-    @Test("a newborn cluster gives itself up to one that has grown, when that is synced")
+    @Test("A new cluster of one joins one that has grown, once that is synced")
     func newborn() {
         var stage = FenceStage(newcomer: 1)
         stage.happens(.bootstrapRequested())
@@ -203,7 +204,7 @@ struct OperatorTests {
         stage.reach([2, 3])
         let grown = VoterConfiguration(FenceStage.set([2, 3]))
         let round = stage.ask()
-        for member in [2, 3] as [UInt64] { stage.answer(round, by: member, standing: grown) }
+        for member in [2, 3] as [UInt64] { stage.answer(round, by: member, configuration: grown) }
         #expect(!stage.isCurrent)
         #expect(stage.set == grown.set)
         stage.sync()
@@ -212,18 +213,18 @@ struct OperatorTests {
         #expect(stage.isCurrent)
     }
 
-    @Test("two clusters that have both grown contradict each other")
+    @Test("Two clusters that have both grown conflict")
     func twoClusters() {
         var stage = FenceStage(counted: [1, 2], reaching: [2, 3], contacting: [2])
-        stage.answer(nil, by: 3, standing: VoterConfiguration(FenceStage.set([3, 4])))
+        stage.answer(nil, by: 3, configuration: VoterConfiguration(FenceStage.set([3, 4])))
         #expect(!stage.isCurrent)
     }
 
-    @Test("what is remembered and what the log holds make the same count after a restart")
+    @Test("The persistent state and the log give the same voter set after a restart")
     func restart() throws {
         var stage = FenceStage(counted: [1, 2, 3], reaching: [2, 3, 7], contacting: [2, 3, 7])
         let (call, vote) = try stage.vote(with: [2])
-        let memory = stage.keeper.consensus.persistentState
+        let memory = stage.coordinator.consensus.persistentState
         let restarted = VoterSetConsensus(
             own: FenceStage.node(1), memory: memory, replaying: [vote, call], now: stage.now)
         #expect(restarted.persistentState == memory)

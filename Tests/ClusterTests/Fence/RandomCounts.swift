@@ -1,7 +1,7 @@
 import Cluster
 import Ground
 
-/// Counts as they may come to be written, now and then as long as they may be.
+/// Random voter sets, some of maximum size.
 extension VoterSet {
     static func random(using dice: inout SplitMix64, listMax: Int = VoterSet.membersMax) -> VoterSet
     {
@@ -75,7 +75,7 @@ extension VoterSetView {
 }
 
 extension SplitMix64 {
-    /// Ascending, at least one.
+    /// Random ids in ascending order, at least one.
     mutating func nodes(max countMax: Int) -> [NodeID] {
         (list(max: countMax - 1) { NodeID(using: &$0) } + [NodeID(using: &self)]).sorted()
     }

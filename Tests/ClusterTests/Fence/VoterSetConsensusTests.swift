@@ -2,9 +2,9 @@ import Cluster
 import Ground
 import Testing
 
-@Suite("Who is counted")
+@Suite("Changes of the voter set")
 struct VoterSetConsensusTests {
-    @Test("the first node of a cluster counts itself once that is synced")
+    @Test("The first node of a cluster is a voter once that is synced")
     func opening() {
         var stage = FenceStage(newcomer: 1)
         stage.happens(.bootstrapRequested())
@@ -14,7 +14,7 @@ struct VoterSetConsensusTests {
         #expect(stage.set == VoterSet(foundedBy: FenceStage.node(1)))
     }
 
-    @Test("a node with an old identity whose peers are away opens nothing and stays fenced")
+    @Test("A node with an old identity and absent peers does not bootstrap and stays fenced")
     func oldIdentity() {
         var stage = FenceStage(counted: [1, 2, 3])
         stage.happens(.bootstrapRequested())
@@ -23,12 +23,12 @@ struct VoterSetConsensusTests {
         #expect(stage.set == FenceStage.set([1, 2, 3]))
     }
 
-    @Test("a newcomer follows what it hears of, and serves once that is synced and a majority said")
+    @Test("A newcomer adopts the voter set it hears of, and is current after a majority's replies")
     func newcomer() {
         var stage = FenceStage(newcomer: 9)
         stage.reach([1, 2])
-        let standing = VoterConfiguration(FenceStage.set([1, 2]))
-        stage.answer(stage.ask(), by: 1, standing: standing)
+        let configuration = VoterConfiguration(FenceStage.set([1, 2]))
+        stage.answer(stage.ask(), by: 1, configuration: configuration)
         stage.sync()
         #expect(!stage.isCurrent)
         stage.now = stage.now + .seconds(1)
@@ -36,12 +36,12 @@ struct VoterSetConsensusTests {
         #expect(!stage.isCurrent)
         stage.contact([2])
         #expect(stage.isCurrent)
-        #expect(!stage.keeper.consensus.isVoter)
+        #expect(!stage.coordinator.consensus.isVoter)
         stage.happens(.bootstrapRequested())
-        #expect(stage.set == standing.set)
+        #expect(stage.set == configuration.set)
     }
 
-    @Test("one that has caught up is counted by the votes of a majority")
+    @Test("A member that has caught up is added by the votes of a majority")
     func counting() throws {
         var stage = FenceStage(counted: [1, 2, 3], reaching: [2, 3, 7], contacting: [2, 3, 7])
         let vote = try stage.vote(with: [2]).vote
@@ -52,7 +52,7 @@ struct VoterSetConsensusTests {
         #expect(stage.isCurrent)
     }
 
-    @Test("one that is not current itself is not counted, nor is one of another set")
+    @Test("A member that is not current, or follows another set, is not added")
     func notCaughtUp() {
         var stage = FenceStage(counted: [1, 2, 3], reaching: [2, 3, 7], contacting: [2, 3])
         stage.answer(stage.ask(), by: 7, isCurrent: false)
@@ -60,7 +60,7 @@ struct VoterSetConsensusTests {
         #expect(stage.issued.isEmpty)
     }
 
-    @Test("who says nothing for too long is forgotten; while fenced nobody is")
+    @Test("A silent member is removed after a time; a fenced node removes nobody")
     func forgetting() {
         var stage = FenceStage(counted: [1, 2, 3], reaching: [2])
         for _ in 0..<29 {
@@ -76,7 +76,7 @@ struct VoterSetConsensusTests {
         #expect(alone.issued.isEmpty)
     }
 
-    @Test("time in which this node stood still counts against nobody")
+    @Test("Time in which the process was suspended does not count as silence")
     func stoodStill() {
         var stage = FenceStage(counted: [1, 2, 3], reaching: [2, 3], contacting: [2, 3])
         stage.now = stage.now + .seconds(3_600)
@@ -86,7 +86,7 @@ struct VoterSetConsensusTests {
         #expect(stage.issued.isEmpty)
     }
 
-    @Test("of two that forget at once the later ballot finishes what the earlier may have decided")
+    @Test("Of two concurrent removals the later ballot completes a possible earlier decision")
     func concurrent() throws {
         var stage = FenceStage(counted: [1, 2, 3, 4], reaching: [2, 3], contacting: [2, 3])
         try stage.forget([4])
@@ -100,22 +100,22 @@ struct VoterSetConsensusTests {
         #expect(stage.issued.first?.vote?.change == earlier.change)
     }
 
-    @Test("nobody promises or votes on a set that is not settled")
+    @Test("No promise or vote is made on an unsettled set")
     func notSettled() throws {
         let before = FenceStage.set([1, 2, 3, 4])
         let next = try #require(before.applying(by: .remove([FenceStage.node(4)])))
         var stage = FenceStage(counted: [1, 2, 3, 4], reaching: [2, 3, 7])
-        stage.answer(stage.ask(), by: 2, standing: VoterConfiguration(next, after: before))
+        stage.answer(stage.ask(), by: 2, configuration: VoterConfiguration(next, after: before))
         stage.contact([3, 7])
         stage.pass(.seconds(3))
         #expect(stage.issued.allSatisfy { $0.base == before })
-        stage.answer(stage.ask(), by: 2, standing: VoterConfiguration(next))
+        stage.answer(stage.ask(), by: 2, configuration: VoterConfiguration(next))
         stage.contact([7])
         stage.pass(.seconds(3))
         #expect(!stage.issued.isEmpty)
     }
 
-    @Test("a new set is settled when a majority of it has synced all that the votes name")
+    @Test("A new set is settled when a majority of it has synced everything the votes name")
     func settling() throws {
         var stage = FenceStage(counted: [1, 2, 3])
         stage.happens(.positionsApplied([FenceStage.purge(5)]))
@@ -125,13 +125,13 @@ struct VoterSetConsensusTests {
         let vote = try stage.vote(with: [2]).vote
         stage.record(2, like: vote)
         for (number, count) in [(2, 4), (3, 5), (2, 5)] as [(UInt64, UInt64)] {
-            #expect(stage.keeper.consensus.configuration?.isSettled == false)
+            #expect(stage.coordinator.consensus.configuration?.isSettled == false)
             stage.answer(nil, by: number, holds: [FenceStage.purge(count)])
         }
-        #expect(stage.keeper.consensus.configuration?.isSettled == true)
+        #expect(stage.coordinator.consensus.configuration?.isSettled == true)
     }
 
-    @Test("a set whose votes are lost is settled by votes that are given again")
+    @Test("A set whose votes are lost is settled by repeated votes")
     func votesLost() throws {
         let before = FenceStage.set([1, 2, 3, 4, 5])
         let next = try #require(before.applying(by: .remove([FenceStage.node(5)])))
@@ -139,30 +139,30 @@ struct VoterSetConsensusTests {
         stage.happens(.positionsApplied([FenceStage.purge(5)]))
         stage.happens(.positionsSynced([FenceStage.purge(5)]))
         stage.reach([2, 3])
-        stage.answer(nil, by: 2, standing: VoterConfiguration(next, after: before))
+        stage.answer(nil, by: 2, configuration: VoterConfiguration(next, after: before))
         #expect(stage.issued.isEmpty)
         stage.pass(.seconds(30))
         let vote = try #require(stage.issued.first)
         #expect(stage.issued.count == 1)
         #expect(vote.vote?.change == .remove([FenceStage.node(5)]))
         #expect(vote.base == before)
-        // Who is forgotten is not needed: every majority of the others meets every one of all.
+        // The removed member is not needed: majorities of the others intersect all majorities.
         #expect(vote.ballot.excluded == [FenceStage.node(5)])
         stage.sync()
         for number in [2, 3] as [UInt64] {
             stage.record(number, like: vote)
-            #expect(stage.keeper.consensus.configuration?.isSettled == false)
+            #expect(stage.coordinator.consensus.configuration?.isSettled == false)
         }
         for number in [2, 3] as [UInt64] {
-            #expect(stage.keeper.consensus.configuration?.isSettled == false)
+            #expect(stage.coordinator.consensus.configuration?.isSettled == false)
             stage.answer(nil, by: number, holds: [FenceStage.purge(5)])
         }
-        #expect(stage.keeper.consensus.configuration?.isSettled == true)
+        #expect(stage.coordinator.consensus.configuration?.isSettled == true)
         stage.pass(.seconds(30))
         #expect(stage.issued.isEmpty)
     }
 
-    @Test("a voter who names what is lost does not keep the others from settling the set")
+    @Test("A voter that names lost records does not prevent the others from settling the set")
     func lostNames() throws {
         var stage = FenceStage(
             counted: [1, 2, 3, 4, 5], reaching: [2, 3, 7], contacting: [2, 3, 7])
@@ -179,12 +179,12 @@ struct VoterSetConsensusTests {
                 ConsensusRecord(
                     base: own.base, member: FenceStage.node(4), ballot: own.ballot, body: lost)))
         #expect(stage.set == own.base.applying(by: change))
-        #expect(stage.keeper.consensus.configuration?.isSettled == false)
+        #expect(stage.coordinator.consensus.configuration?.isSettled == false)
         stage.record(3, like: own)
-        #expect(stage.keeper.consensus.configuration?.isSettled == true)
+        #expect(stage.coordinator.consensus.configuration?.isSettled == true)
     }
 
-    @Test("what was promised once is kept, also after a restart")
+    @Test("A promise is kept, even after a restart")
     func promiseKept() {
         let set = FenceStage.set([1, 2, 3])
         let high = Ballot(round: 9, proposer: FenceStage.node(2))
@@ -203,27 +203,27 @@ struct VoterSetConsensusTests {
         #expect(stage.issued.isEmpty)
     }
 
-    @Test("until a set is settled a majority of the one before is needed too")
+    @Test("Until a set is settled, a majority of the previous set is needed too")
     func unsettled() throws {
         let before = FenceStage.set([1, 2, 3, 4])
         let next = try #require(before.applying(by: .remove([FenceStage.node(4)])))
         var stage = FenceStage(counted: [1, 2, 3, 4], reaching: [2, 3])
-        stage.answer(stage.ask(), by: 2, standing: VoterConfiguration(next, after: before))
+        stage.answer(stage.ask(), by: 2, configuration: VoterConfiguration(next, after: before))
         #expect(!stage.isCurrent)
         stage.contact([3])
         #expect(stage.isCurrent)
         var settled = FenceStage(counted: [1, 2, 3, 4], reaching: [2, 3])
-        settled.answer(settled.ask(), by: 2, standing: VoterConfiguration(next))
+        settled.answer(settled.ask(), by: 2, configuration: VoterConfiguration(next))
         #expect(settled.isCurrent)
     }
 
-    @Test("what was asked before the set was known to be settled proves nothing by it alone")
+    @Test("Replies from before the settling was known are not enough for the new set alone")
     func olderContact() throws {
         let before = FenceStage.set([1, 2, 3, 4])
         let next = try #require(before.applying(by: .remove([FenceStage.node(4)])))
         var stage = FenceStage(counted: [1, 2, 3, 4], reaching: [2, 3], contacting: [3])
         stage.now = stage.now + .seconds(1)
-        stage.answer(nil, by: 2, standing: VoterConfiguration(next))
+        stage.answer(nil, by: 2, configuration: VoterConfiguration(next))
         #expect(stage.set == next)
         #expect(!stage.isCurrent)
         stage.contact([3])

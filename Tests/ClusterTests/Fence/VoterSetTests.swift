@@ -2,9 +2,9 @@ import Cluster
 import Ground
 import Testing
 
-@Suite("The sets that majorities are of")
+@Suite("Voter sets")
 struct VoterSetTests {
-    /// Every part of `members`.
+    /// Every subset of `members`.
     static func parts(of members: [NodeID]) -> [[NodeID]] {
         (0..<(1 << members.count)).map { bits in
             members.indices.filter { bits >> $0 & 1 == 1 }.map { members[$0] }
@@ -13,7 +13,7 @@ struct VoterSetTests {
 
     static func numbers(_ count: Int) -> [UInt64] { (1...UInt64(count)).map { $0 } }
 
-    @Test("any majority of a set shares a member with any of itself and of the next one")
+    @Test("Any majority of a set intersects its own and the next set's majorities")
     func intersection() {
         for count in 1...6 {
             let set = FenceStage.set(Self.numbers(count))
@@ -28,7 +28,7 @@ struct VoterSetTests {
         }
     }
 
-    @Test("of an even number, the majority of those that one is taken from meets every majority")
+    @Test("Half of an even set intersects every majority of that set less one")
     func operatorsMajority() {
         for count in [2, 4, 6] {
             let set = FenceStage.set(Self.numbers(count))
@@ -41,7 +41,7 @@ struct VoterSetTests {
         }
     }
 
-    @Test("a change that does not fit makes no set")
+    @Test("An impossible change gives no set")
     func misfits() {
         let set = FenceStage.set([1, 2])
         #expect(set.applying(by: .add(FenceStage.node(2))) == nil)
@@ -50,7 +50,7 @@ struct VoterSetTests {
         #expect(set.applying(by: .remove([FenceStage.node(1)]))?.generation == 3)
     }
 
-    @Test("what no change can have made is refused when read")
+    @Test("A set that no change can produce is refused when decoded")
     func unreadable() {
         let nodes = [FenceStage.node(1), FenceStage.node(2)]
         let opener = nodes[0]
@@ -60,7 +60,7 @@ struct VoterSetTests {
         #expect(VoterSet(founder: opener, generation: 1, members: nodes) == nil)
     }
 
-    @Test("positions are covered whatever the order in which they were heard")
+    @Test("Coverage of positions does not depend on their order")
     func positions() {
         let known = PositionVector([FenceStage.purge(5), FenceStage.purge(3)])
         #expect(known.covers([FenceStage.purge(5)]))

@@ -2,7 +2,7 @@ import Cluster
 import Ground
 import Testing
 
-@Suite("A node that hands over everything knows when to go")
+@Suite("When a draining node may stop")
 struct DrainMonitorTests {
     private static let done = DrainMonitor.Remainder(
         isEmpty: true, isInRing: false, hasMissedReceivers: false)
@@ -11,7 +11,7 @@ struct DrainMonitorTests {
 
     private func second(_ count: Int64) -> Instant { .zero + .seconds(count) }
 
-    @Test("it goes when nothing is left, and not before it has left the ring")
+    @Test("The drain ends when nothing is left and the node has left the ring")
     func over() {
         let watch = DrainMonitor(now: second(0))
         #expect(watch.outcome(Self.busy, now: second(1)) == nil)
@@ -21,7 +21,7 @@ struct DrainMonitorTests {
         #expect(watch.outcome(Self.done, now: second(1)) == .finished(isComplete: true))
     }
 
-    @Test("what was refused, dropped, or could not be offered is said")
+    @Test("Refused, dropped and missed offers make the drain incomplete")
     func incomplete() {
         var refused = DrainMonitor(now: second(0))
         refused.outcomesReceived(3, kept: 2, now: second(1))
@@ -38,7 +38,7 @@ struct DrainMonitorTests {
         #expect(taken.outcome(Self.done, now: second(2)) == .finished(isComplete: true))
     }
 
-    @Test("it waits for as long as somebody answers something, and half a minute more")
+    @Test("The drain waits while replies come, and half a minute longer")
     func standstill() {
         var watch = DrainMonitor(now: second(0))
         #expect(watch.outcome(Self.busy, now: second(29)) == nil)

@@ -2,7 +2,7 @@ import Cluster
 import Ground
 import Testing
 
-@Suite("What is offered")
+@Suite("Offers received from peers")
 struct InboundOffersTests {
     private let left = ConnectionID(1)
     private let right = ConnectionID(2)
@@ -22,116 +22,116 @@ struct InboundOffersTests {
             outcome: OfferOutcome(digest: offer(number).digest, isStored: isKept))
     }
 
-    @Test("what is held is said at once; what is wanted is fetched, and answered then")
+    @Test("An offer of a stored entry is answered at once; a wanted one is fetched, then answered")
     func usual() {
-        var intake = InboundOffers()
-        let said = intake.offersReceived([offer(1), offer(2)], on: left, now: start) {
+        var inbound = InboundOffers()
+        let replies = inbound.offersReceived([offer(1), offer(2)], on: left, now: start) {
             $0 == offer(1) ? .alreadyStored : .accepted
         }
-        #expect(said == [answer(1, true, on: left)])
-        let next = intake.next(now: start) { _ in .accepted }
+        #expect(replies == [answer(1, true, on: left)])
+        let next = inbound.next(now: start) { _ in .accepted }
         #expect(next.fetches.map(\.offer) == [offer(2)] && next.responses.isEmpty)
         #expect(
-            intake.transferEnded(offer(2).digest, .stored, now: start) == [
+            inbound.transferEnded(offer(2).digest, .stored, now: start) == [
                 answer(2, true, on: left)
             ])
-        #expect(intake.count == 0 && intake.transferCount == 0 && !intake.hasWaiting)
+        #expect(inbound.count == 0 && inbound.transferCount == 0 && !inbound.hasWaiting)
     }
 
-    @Test("what was fetched while it waited for its turn is not fetched again")
+    @Test("An entry that arrived while its offer waited is not fetched again")
     func judgedAgain() {
-        var intake = InboundOffers()
-        _ = intake.offersReceived([offer(1)], on: left, now: start) { _ in .accepted }
-        let next = intake.next(now: start) { _ in .alreadyStored }
+        var inbound = InboundOffers()
+        _ = inbound.offersReceived([offer(1)], on: left, now: start) { _ in .accepted }
+        let next = inbound.next(now: start) { _ in .alreadyStored }
         #expect(next.fetches.isEmpty && next.responses == [answer(1, true, on: left)])
     }
 
-    @Test("a ring that lags behind the giver's is waited for, and not for long")
+    @Test("An offer waits briefly if the receiver's ring lags behind the sender's")
     func lag() {
-        var intake = InboundOffers()
-        let said = intake.offersReceived([offer(1), offer(2)], on: left, now: start) { _ in
+        var inbound = InboundOffers()
+        let replies = inbound.offersReceived([offer(1), offer(2)], on: left, now: start) { _ in
             .notOwned
         }
-        #expect(said.isEmpty)
-        let soon = intake.next(now: start + .seconds(1)) { $0 == offer(1) ? .accepted : .notOwned }
+        #expect(replies.isEmpty)
+        let soon = inbound.next(now: start + .seconds(1)) { $0 == offer(1) ? .accepted : .notOwned }
         #expect(soon.fetches.map(\.offer) == [offer(1)] && soon.responses.isEmpty)
-        let late = intake.next(now: start + InboundOffers.ringLagMax) { _ in .notOwned }
+        let late = inbound.next(now: start + InboundOffers.ringLagMax) { _ in .notOwned }
         #expect(late.fetches.isEmpty && late.responses == [answer(2, false, on: left)])
     }
 
-    @Test("what two offer is fetched from one, and from the other if that brings nothing")
+    @Test("An entry offered by two is fetched from one, and from the other if that fails")
     func twice() {
-        var intake = InboundOffers()
+        var inbound = InboundOffers()
         for line in [left, right] {
-            _ = intake.offersReceived([offer(1)], on: line, now: start) { _ in .accepted }
+            _ = inbound.offersReceived([offer(1)], on: line, now: start) { _ in .accepted }
         }
-        #expect(intake.next(now: start) { _ in .accepted }.fetches.count == 1)
+        #expect(inbound.next(now: start) { _ in .accepted }.fetches.count == 1)
         #expect(
-            intake.transferEnded(offer(1).digest, .rejected, now: start) == [
+            inbound.transferEnded(offer(1).digest, .rejected, now: start) == [
                 answer(1, false, on: left)
             ])
-        #expect(intake.next(now: start) { _ in .accepted }.fetches.map(\.connection) == [right])
-        _ = intake.offersReceived([offer(1)], on: left, now: start) { _ in .accepted }
-        _ = intake.next(now: start) { _ in .accepted }
+        #expect(inbound.next(now: start) { _ in .accepted }.fetches.map(\.connection) == [right])
+        _ = inbound.offersReceived([offer(1)], on: left, now: start) { _ in .accepted }
+        _ = inbound.next(now: start) { _ in .accepted }
         #expect(
-            intake.transferEnded(offer(1).digest, .stored, now: start)
+            inbound.transferEnded(offer(1).digest, .stored, now: start)
                 == [answer(1, true, on: right), answer(1, true, on: left)])
     }
 
-    @Test("of what its giver has no more nothing is left; another that offers it is asked")
+    @Test("If the sender no longer has the entry, another one that offers it is asked")
     func gone() {
-        var intake = InboundOffers()
+        var inbound = InboundOffers()
         for line in [left, right] {
-            _ = intake.offersReceived([offer(1)], on: line, now: start) { _ in .accepted }
+            _ = inbound.offersReceived([offer(1)], on: line, now: start) { _ in .accepted }
         }
-        _ = intake.next(now: start) { _ in .accepted }
+        _ = inbound.next(now: start) { _ in .accepted }
         #expect(
-            intake.transferEnded(offer(1).digest, .goneAtSender, now: start) == [
+            inbound.transferEnded(offer(1).digest, .goneAtSender, now: start) == [
                 answer(1, true, on: left)
             ])
-        #expect(intake.next(now: start) { _ in .accepted }.fetches.map(\.connection) == [right])
+        #expect(inbound.next(now: start) { _ in .accepted }.fetches.map(\.connection) == [right])
     }
 
-    @Test("what fails is tried again in a while, and refused when it has failed often")
+    @Test("A failed transfer is retried later, and refused after several failures")
     func failing() {
-        var intake = InboundOffers()
-        _ = intake.offersReceived([offer(1)], on: left, now: start) { _ in .accepted }
+        var inbound = InboundOffers()
+        _ = inbound.offersReceived([offer(1)], on: left, now: start) { _ in .accepted }
         var now = start
         for _ in 1..<InboundOffers.failuresMax {
-            #expect(intake.next(now: now) { _ in .accepted }.fetches.count == 1)
-            #expect(intake.transferEnded(offer(1).digest, .failed, now: now).isEmpty)
-            #expect(intake.next(now: now) { _ in .accepted }.fetches.isEmpty)
+            #expect(inbound.next(now: now) { _ in .accepted }.fetches.count == 1)
+            #expect(inbound.transferEnded(offer(1).digest, .failed, now: now).isEmpty)
+            #expect(inbound.next(now: now) { _ in .accepted }.fetches.isEmpty)
             now = now + InboundOffers.retryTime
         }
-        #expect(intake.next(now: now) { _ in .accepted }.fetches.count == 1)
-        let last = intake.transferEnded(offer(1).digest, .failed, now: now)
-        #expect(last == [answer(1, false, on: left)] && !intake.hasWaiting)
+        #expect(inbound.next(now: now) { _ in .accepted }.fetches.count == 1)
+        let last = inbound.transferEnded(offer(1).digest, .failed, now: now)
+        #expect(last == [answer(1, false, on: left)] && !inbound.hasWaiting)
     }
 
-    @Test("of two that have just fetched the same, both are asked")
+    @Test("Two offers of just fetched versions are both fetched")
     func bothNew() {
-        var intake = InboundOffers()
+        var inbound = InboundOffers()
         var new = offer(1)
         new.isJustFetched = true
         for line in [left, right] {
-            _ = intake.offersReceived([new], on: line, now: start) { _ in .accepted }
+            _ = inbound.offersReceived([new], on: line, now: start) { _ in .accepted }
         }
-        #expect(intake.next(now: start) { _ in .accepted }.fetches.count == 1)
+        #expect(inbound.next(now: start) { _ in .accepted }.fetches.count == 1)
         #expect(
-            intake.transferEnded(new.digest, .stored, now: start) == [answer(1, true, on: left)])
-        #expect(intake.next(now: start) { _ in .accepted }.fetches.map(\.connection) == [right])
+            inbound.transferEnded(new.digest, .stored, now: start) == [answer(1, true, on: left)])
+        #expect(inbound.next(now: start) { _ in .accepted }.fetches.map(\.connection) == [right])
     }
 
-    @Test("so many are fetched at once, and so many bytes, unless one alone is more")
+    @Test("Transfers are limited in number and bytes, but one large one is always allowed")
     func bounds() {
-        var intake = InboundOffers()
+        var inbound = InboundOffers()
         let small = (0..<20).map { offer($0) }
-        _ = intake.offersReceived(small, on: left, now: start) { _ in .accepted }
+        _ = inbound.offersReceived(small, on: left, now: start) { _ in .accepted }
         #expect(
-            intake.next(now: start) { _ in .accepted }.fetches.count == InboundOffers.transfersMax)
-        #expect(intake.next(now: start) { _ in .accepted }.fetches.isEmpty)
-        _ = intake.transferEnded(offer(0).digest, .stored, now: start)
-        #expect(intake.next(now: start) { _ in .accepted }.fetches.count == 1)
+            inbound.next(now: start) { _ in .accepted }.fetches.count == InboundOffers.transfersMax)
+        #expect(inbound.next(now: start) { _ in .accepted }.fetches.isEmpty)
+        _ = inbound.transferEnded(offer(0).digest, .stored, now: start)
+        #expect(inbound.next(now: start) { _ in .accepted }.fetches.count == 1)
 
         var large = InboundOffers()
         let bodies = (0..<3).map { offer($0, size: InboundOffers.transferBytesMax * 3) }
@@ -141,27 +141,28 @@ struct InboundOffersTests {
         #expect(large.next(now: start) { _ in .accepted }.fetches.count == 1)
     }
 
-    @Test("more than may wait is refused at once")
+    @Test("Offers beyond the limit are refused at once")
     func full() {
-        var intake = InboundOffers()
+        var inbound = InboundOffers()
         let all = (0...UInt64(InboundOffers.waitingMax)).map { offer($0) }
-        let said = intake.offersReceived(all, on: left, now: start) { _ in .accepted }
-        #expect(said == [answer(UInt64(InboundOffers.waitingMax), false, on: left)])
-        #expect(intake.offersReceived([offer(5)], on: right, now: start) { _ in .accepted }.isEmpty)
+        let replies = inbound.offersReceived(all, on: left, now: start) { _ in .accepted }
+        #expect(replies == [answer(UInt64(InboundOffers.waitingMax), false, on: left)])
+        #expect(
+            inbound.offersReceived([offer(5)], on: right, now: start) { _ in .accepted }.isEmpty)
     }
 
-    @Test("what a connection that is gone has offered is neither fetched nor answered")
+    @Test("Offers of a closed connection are neither fetched nor answered")
     func closed() {
-        var intake = InboundOffers()
-        _ = intake.offersReceived([offer(1), offer(2)], on: left, now: start) {
+        var inbound = InboundOffers()
+        _ = inbound.offersReceived([offer(1), offer(2)], on: left, now: start) {
             $0 == offer(1) ? .accepted : .notOwned
         }
-        _ = intake.offersReceived([offer(3)], on: right, now: start) { _ in .accepted }
-        intake.connectionClosed(left)
-        let next = intake.next(now: start + InboundOffers.ringLagMax) { _ in .accepted }
+        _ = inbound.offersReceived([offer(3)], on: right, now: start) { _ in .accepted }
+        inbound.connectionClosed(left)
+        let next = inbound.next(now: start + InboundOffers.ringLagMax) { _ in .accepted }
         #expect(next.fetches.map(\.offer) == [offer(3)] && next.responses.isEmpty)
-        intake.connectionClosed(right)
-        #expect(intake.transferEnded(offer(3).digest, .stored, now: start).isEmpty)
-        #expect(intake.count == 0 && !intake.hasWaiting)
+        inbound.connectionClosed(right)
+        #expect(inbound.transferEnded(offer(3).digest, .stored, now: start).isEmpty)
+        #expect(inbound.count == 0 && !inbound.hasWaiting)
     }
 }

@@ -2,7 +2,7 @@ import Cluster
 import Ground
 import Testing
 
-@Suite("What is to be handed over")
+@Suite("Offers to be sent to peers")
 struct OutboundOffersTests {
     private let anna = NodeID(low: 1, high: 0)
     private let bert = NodeID(low: 2, high: 0)
@@ -14,175 +14,183 @@ struct OutboundOffersTests {
             isJustFetched: isNew)
     }
 
-    private func verdicts(_ offers: [PeerOffer], isKept: Bool = true) -> [OfferOutcome] {
+    private func outcomes(_ offers: [PeerOffer], isKept: Bool = true) -> [OfferOutcome] {
         offers.map { OfferOutcome(digest: $0.digest, isStored: isKept) }
     }
 
-    /// A book for both, with whom there is a connection.
-    private func book() -> OutboundOffers {
-        var book = OutboundOffers()
-        book.updateReceivers([anna, bert], connected: [anna, bert], now: start)
-        return book
+    /// Offers with two connected receivers.
+    private func outbound() -> OutboundOffers {
+        var outbound = OutboundOffers()
+        outbound.updateReceivers([anna, bert], connected: [anna, bert], now: start)
+        return outbound
     }
 
-    @Test("what was just fetched goes first, then what moved, in the order given")
+    @Test("Just fetched entries are offered first, then moved ones in order")
     func order() {
-        var book = book()
-        for number in 1...3 as ClosedRange<UInt64> { book.add(offer(number), to: anna) }
-        book.add(offer(9, isNew: true), to: anna)
-        let offers = book.next(for: anna, now: start)
+        var outbound = outbound()
+        for number in 1...3 as ClosedRange<UInt64> { outbound.add(offer(number), to: anna) }
+        outbound.add(offer(9, isNew: true), to: anna)
+        let offers = outbound.next(for: anna, now: start)
         #expect(offers == [offer(9, isNew: true), offer(1), offer(2), offer(3)])
-        #expect(book.next(for: bert, now: start).isEmpty)
-        #expect(book.openCount == 4 && book.waitingCount == 0 && !book.isEmpty)
+        #expect(outbound.next(for: bert, now: start).isEmpty)
+        #expect(outbound.openCount == 4 && outbound.waitingCount == 0 && !outbound.isEmpty)
         #expect(
-            book.outcomesReceived(verdicts(Array(offers.prefix(3))), by: anna, now: start) == (3, 3)
+            outbound.outcomesReceived(outcomes(Array(offers.prefix(3))), by: anna, now: start) == (
+                3, 3
+            )
         )
         #expect(
-            book.outcomesReceived(verdicts([offers[3]], isKept: false), by: anna, now: start) == (
-                1, 0
-            ))
-        #expect(book.isEmpty)
+            outbound.outcomesReceived(outcomes([offers[3]], isKept: false), by: anna, now: start)
+                == (
+                    1, 0
+                ))
+        #expect(outbound.isEmpty)
     }
 
-    @Test("no more is open than the receiver can be asked to bear; answers make room")
+    @Test("Open offers are limited for each receiver; outcomes free them")
     func window() {
-        var book = book()
-        for number in 0..<UInt64(OutboundOffers.openMax + 5) { book.add(offer(number), to: anna) }
-        let first = book.next(for: anna, now: start)
+        var outbound = outbound()
+        for number in 0..<UInt64(OutboundOffers.openMax + 5) {
+            outbound.add(offer(number), to: anna)
+        }
+        let first = outbound.next(for: anna, now: start)
         #expect(first.count == OutboundOffers.openMax)
-        #expect(book.next(for: anna, now: start).isEmpty)
-        _ = book.outcomesReceived(verdicts(Array(first.prefix(3))), by: anna, now: start)
-        #expect(book.next(for: anna, now: start).count == 3)
-        // An answer to what was not offered, or by another, is none.
-        #expect(book.outcomesReceived(verdicts([offer(999)]), by: anna, now: start).count == 0)
-        #expect(book.outcomesReceived(verdicts(first), by: bert, now: start).count == 0)
+        #expect(outbound.next(for: anna, now: start).isEmpty)
+        _ = outbound.outcomesReceived(outcomes(Array(first.prefix(3))), by: anna, now: start)
+        #expect(outbound.next(for: anna, now: start).count == 3)
+        // An outcome for an unknown offer, or from another receiver, is ignored.
+        #expect(outbound.outcomesReceived(outcomes([offer(999)]), by: anna, now: start).count == 0)
+        #expect(outbound.outcomesReceived(outcomes(first), by: bert, now: start).count == 0)
     }
 
-    @Test("an entry is in a line once, however often it is added")
+    @Test("An entry is offered once, however often it is added")
     func once() {
-        var book = book()
-        for _ in 0..<3 { book.add(offer(1), to: anna) }
-        #expect(book.next(for: anna, now: start).count == 1)
-        book.add(offer(1), to: anna)
-        #expect(book.next(for: anna, now: start).isEmpty)
-        _ = book.outcomesReceived(verdicts([offer(1)]), by: anna, now: start)
-        book.add(offer(1), to: anna)
-        #expect(book.next(for: anna, now: start).count == 1)
+        var outbound = outbound()
+        for _ in 0..<3 { outbound.add(offer(1), to: anna) }
+        #expect(outbound.next(for: anna, now: start).count == 1)
+        outbound.add(offer(1), to: anna)
+        #expect(outbound.next(for: anna, now: start).isEmpty)
+        _ = outbound.outcomesReceived(outcomes([offer(1)]), by: anna, now: start)
+        outbound.add(offer(1), to: anna)
+        #expect(outbound.next(for: anna, now: start).count == 1)
     }
 
-    @Test("what was open when the connection went is offered again on the next one")
+    @Test("Offers open on a closed connection are sent again on the next")
     func reconnected() {
-        var book = book()
-        book.add(offer(1), to: anna)
-        #expect(book.next(for: anna, now: start).count == 1)
-        book.updateReceivers([anna, bert], connected: [bert], now: start)
-        #expect(book.next(for: anna, now: start).isEmpty && book.waitingCount == 1)
-        book.updateReceivers([anna, bert], connected: [anna, bert], now: start)
-        #expect(book.next(for: anna, now: start) == [offer(1)])
-        // The same if another connection has taken the place of the first at once.
-        book.updateReceivers(
+        var outbound = outbound()
+        outbound.add(offer(1), to: anna)
+        #expect(outbound.next(for: anna, now: start).count == 1)
+        outbound.updateReceivers([anna, bert], connected: [bert], now: start)
+        #expect(outbound.next(for: anna, now: start).isEmpty && outbound.waitingCount == 1)
+        outbound.updateReceivers([anna, bert], connected: [anna, bert], now: start)
+        #expect(outbound.next(for: anna, now: start) == [offer(1)])
+        // The same if another connection has replaced the first immediately.
+        outbound.updateReceivers(
             [anna, bert], connected: [anna, bert], reconnected: [anna], now: start)
-        #expect(book.next(for: anna, now: start) == [offer(1)])
-        #expect(book.next(for: anna, now: start).isEmpty)
+        #expect(outbound.next(for: anna, now: start) == [offer(1)])
+        #expect(outbound.next(for: anna, now: start).isEmpty)
     }
 
-    @Test("what is fetched anew while an older offer of it is open is offered once more")
+    @Test("An entry fetched again during an open offer is offered once more")
     func renewed() {
-        var book = book()
-        book.add(offer(1), to: anna)
-        #expect(book.next(for: anna, now: start) == [offer(1)])
-        book.add(offer(1, isNew: true), to: anna)
-        #expect(book.next(for: anna, now: start).isEmpty)
-        _ = book.outcomesReceived(verdicts([offer(1)]), by: anna, now: start)
-        #expect(book.next(for: anna, now: start) == [offer(1, isNew: true)])
-        _ = book.outcomesReceived(verdicts([offer(1)]), by: anna, now: start)
-        #expect(book.isEmpty)
+        var outbound = outbound()
+        outbound.add(offer(1), to: anna)
+        #expect(outbound.next(for: anna, now: start) == [offer(1)])
+        outbound.add(offer(1, isNew: true), to: anna)
+        #expect(outbound.next(for: anna, now: start).isEmpty)
+        _ = outbound.outcomesReceived(outcomes([offer(1)]), by: anna, now: start)
+        #expect(outbound.next(for: anna, now: start) == [offer(1, isNew: true)])
+        _ = outbound.outcomesReceived(outcomes([offer(1)]), by: anna, now: start)
+        #expect(outbound.isEmpty)
     }
 
-    @Test("who answers nothing holds up nobody for long")
+    @Test("A silent receiver is given up after a timeout")
     func silent() {
-        var book = book()
-        for number in 0..<UInt64(OutboundOffers.openMax + 5) { book.add(offer(number), to: anna) }
+        var outbound = outbound()
+        for number in 0..<UInt64(OutboundOffers.openMax + 5) {
+            outbound.add(offer(number), to: anna)
+        }
         var now = start
         while now < start + OutboundOffers.silenceTimeout {
-            #expect(book.missedReceivers.isEmpty)
-            _ = book.next(for: anna, now: now)
+            #expect(outbound.missedReceivers.isEmpty)
+            _ = outbound.next(for: anna, now: now)
             now = now + .seconds(5)
-            book.ticked(now)
+            outbound.ticked(now)
         }
-        #expect(book.missedReceivers == [anna] && book.isEmpty)
-        #expect(book.droppedCount == UInt64(OutboundOffers.openMax + 5))
+        #expect(outbound.missedReceivers == [anna] && outbound.isEmpty)
+        #expect(outbound.droppedCount == UInt64(OutboundOffers.openMax + 5))
     }
 
-    @Test("an answer that does not come is not waited for for ever")
+    @Test("An offer without an outcome is sent again after a timeout")
     func lost() {
-        var book = book()
-        book.add(offer(1), to: anna)
-        #expect(book.next(for: anna, now: start).count == 1)
-        book.ticked(start + OutboundOffers.outcomeTimeout - .milliseconds(1))
-        #expect(book.next(for: anna, now: start).isEmpty)
+        var outbound = outbound()
+        outbound.add(offer(1), to: anna)
+        #expect(outbound.next(for: anna, now: start).count == 1)
+        outbound.ticked(start + OutboundOffers.outcomeTimeout - .milliseconds(1))
+        #expect(outbound.next(for: anna, now: start).isEmpty)
         let later = start + OutboundOffers.outcomeTimeout
-        book.ticked(later)
-        #expect(book.next(for: anna, now: later) == [offer(1)])
+        outbound.ticked(later)
+        #expect(outbound.next(for: anna, now: later) == [offer(1)])
     }
 
-    @Test("what could not be said waits again")
+    @Test("Offers that could not be sent are queued again")
     func putBack() {
-        var book = book()
-        for number in 1...3 as ClosedRange<UInt64> { book.add(offer(number), to: anna) }
-        let offers = book.next(for: anna, now: start)
-        book.requeue(offers, for: anna)
-        #expect(book.openCount == 0 && book.waitingCount == 3)
-        #expect(book.next(for: anna, now: start).count == 3)
+        var outbound = outbound()
+        for number in 1...3 as ClosedRange<UInt64> { outbound.add(offer(number), to: anna) }
+        let offers = outbound.next(for: anna, now: start)
+        outbound.requeue(offers, for: anna)
+        #expect(outbound.openCount == 0 && outbound.waitingCount == 3)
+        #expect(outbound.next(for: anna, now: start).count == 3)
     }
 
-    @Test("who is out of reach holds up nobody for long, and misses what it was to be offered")
+    @Test("An unreachable receiver is given up after a timeout and misses its offers")
     func unreachable() {
-        var book = book()
-        book.add(offer(1), to: anna)
-        book.updateReceivers([anna, bert], connected: [bert], now: start)
+        var outbound = outbound()
+        outbound.add(offer(1), to: anna)
+        outbound.updateReceivers([anna, bert], connected: [bert], now: start)
         let justBefore = start + OutboundOffers.unreachableTimeout - .milliseconds(1)
-        book.ticked(justBefore)
-        #expect(!book.isEmpty && book.missedReceivers.isEmpty)
-        book.ticked(start + OutboundOffers.unreachableTimeout)
-        #expect(book.isEmpty && book.missedReceivers == [anna] && book.droppedCount == 1)
-        #expect(book.add(offer(2), to: anna) == false && book.droppedCount == 2)
-        // Once it is back, everything is added anew.
-        book.updateReceivers([anna, bert], connected: [anna, bert], now: start)
-        #expect(book.missedReceivers == [anna])
-        book.restart(for: anna)
-        #expect(book.add(offer(1), to: anna) == true && book.missedReceivers.isEmpty)
+        outbound.ticked(justBefore)
+        #expect(!outbound.isEmpty && outbound.missedReceivers.isEmpty)
+        outbound.ticked(start + OutboundOffers.unreachableTimeout)
+        #expect(
+            outbound.isEmpty && outbound.missedReceivers == [anna] && outbound.droppedCount == 1)
+        #expect(outbound.add(offer(2), to: anna) == false && outbound.droppedCount == 2)
+        // When it returns, everything is added again.
+        outbound.updateReceivers([anna, bert], connected: [anna, bert], now: start)
+        #expect(outbound.missedReceivers == [anna])
+        outbound.restart(for: anna)
+        #expect(outbound.add(offer(1), to: anna) == true && outbound.missedReceivers.isEmpty)
     }
 
-    @Test("who owns nothing any more is offered nothing more")
+    @Test("A node that owns nothing any more is offered nothing")
     func gone() {
-        var book = book()
-        book.add(offer(1), to: anna)
-        book.updateReceivers([bert], connected: [anna, bert], now: start)
-        #expect(book.isEmpty && book.receiverIDs == [bert])
-        #expect(book.add(offer(2), to: anna) == false)
+        var outbound = outbound()
+        outbound.add(offer(1), to: anna)
+        outbound.updateReceivers([bert], connected: [anna, bert], now: start)
+        #expect(outbound.isEmpty && outbound.receiverIDs == [bert])
+        #expect(outbound.add(offer(2), to: anna) == false)
     }
 
-    @Test("what waits is bounded: the oldest of what was fetched go, and what moves is held back")
+    @Test("The queue is bounded: the oldest fetched entries are dropped, moved ones held back")
     func bounds() {
-        var book = book()
+        var outbound = outbound()
         for number in 0...UInt64(OutboundOffers.newMax) {
-            book.add(offer(number, isNew: true), to: anna)
+            outbound.add(offer(number, isNew: true), to: anna)
         }
-        #expect(book.waitingCount == OutboundOffers.newMax && book.droppedCount == 1)
-        #expect(book.next(for: anna, now: start).first == offer(1, isNew: true))
-        #expect(book.hasRoom)
-        for number in 0..<UInt64(OutboundOffers.movedMax) { book.add(offer(number), to: bert) }
-        #expect(!book.hasRoom)
-        _ = book.next(for: bert, now: start)
-        #expect(book.hasRoom)
+        #expect(outbound.waitingCount == OutboundOffers.newMax && outbound.droppedCount == 1)
+        #expect(outbound.next(for: anna, now: start).first == offer(1, isNew: true))
+        #expect(outbound.hasRoom)
+        for number in 0..<UInt64(OutboundOffers.movedMax) { outbound.add(offer(number), to: bert) }
+        #expect(!outbound.hasRoom)
+        _ = outbound.next(for: bert, now: start)
+        #expect(outbound.hasRoom)
     }
 
-    @Test("in whatever order things happen, each offer is answered, waiting, or dropped")
+    @Test("After any sequence of events each offer is answered, waiting or dropped")
     func law() {
         for seed in 1...200 as ClosedRange<UInt64> {
             var dice = SplitMix64(seed: seed)
-            var book = book()
+            var outbound = outbound()
             var now = start
             var (added, answered) = (0, 0)
             for number in 0..<UInt64(300) {
@@ -190,37 +198,40 @@ struct OutboundOffersTests {
                 switch Int.random(in: 0..<8, using: &dice) {
                 case 0...3:
                     let isNew = Bool.random(using: &dice)
-                    book.add(offer(number, isNew: isNew), to: node)
+                    outbound.add(offer(number, isNew: isNew), to: node)
                     added += 1
                 case 4:
-                    let offers = book.next(for: node, now: now)
-                    if Bool.random(using: &dice) { book.requeue(offers, for: node) }
+                    let offers = outbound.next(for: node, now: now)
+                    if Bool.random(using: &dice) { outbound.requeue(offers, for: node) }
                 case 5:
-                    let all = verdicts((0..<number).map { offer($0) })
-                    answered += book.outcomesReceived(all, by: node, now: now).count
+                    let all = outcomes((0..<number).map { offer($0) })
+                    answered += outbound.outcomesReceived(all, by: node, now: now).count
                 case 6:
                     let connected = [[], [anna], [bert], [anna, bert]].randomElement(using: &dice)
-                    book.updateReceivers([anna, bert], connected: Set(connected ?? []), now: now)
+                    outbound.updateReceivers(
+                        [anna, bert], connected: Set(connected ?? []), now: now)
                 default:
                     now = now + .seconds(.random(in: 0...60, using: &dice))
-                    book.ticked(now)
+                    outbound.ticked(now)
                 }
-                let known = answered + book.waitingCount + book.openCount + Int(book.droppedCount)
-                // What was renewed is answered once more.
+                let known =
+                    answered + outbound.waitingCount + outbound.openCount
+                    + Int(outbound.droppedCount)
+                // A renewed offer is answered twice.
                 #expect(known >= added, "seed \(seed)")
             }
-            // With connections that hold and answers that come nothing is left.
-            book.updateReceivers([anna, bert], connected: [anna, bert], now: now)
+            // With stable connections and outcomes nothing is left.
+            outbound.updateReceivers([anna, bert], connected: [anna, bert], now: now)
             for node in [anna, bert] {
                 while true {
                     now = now + OutboundOffers.outcomeTimeout
-                    book.ticked(now)
-                    let offers = book.next(for: node, now: now)
+                    outbound.ticked(now)
+                    let offers = outbound.next(for: node, now: now)
                     guard !offers.isEmpty else { break }
-                    _ = book.outcomesReceived(verdicts(offers), by: node, now: now)
+                    _ = outbound.outcomesReceived(outcomes(offers), by: node, now: now)
                 }
             }
-            #expect(book.isEmpty, "seed \(seed)")
+            #expect(outbound.isEmpty, "seed \(seed)")
         }
     }
 }

@@ -3,7 +3,7 @@ import Ground
 import Testing
 import Trials
 
-@Suite("Who is offered what after a change of owners", .disabled(if: Trials.isReduced))
+@Suite("Offers after a change of owners", .disabled(if: Trials.isReduced))
 struct OwnershipChangeTests {
     private func members(_ count: Int) -> [RingMember] {
         var dice = SplitMix64(seed: 5)
@@ -23,7 +23,7 @@ struct OwnershipChangeTests {
         return move
     }
 
-    @Test("a node that joins is offered its own share, by every holder, and nobody else is")
+    @Test("A joining node is offered its share by every holder, and no other node is")
     func join() {
         let members = members(5)
         let (before, after) = (Ring(members: Array(members.prefix(4))), Ring(members: members))
@@ -36,11 +36,11 @@ struct OwnershipChangeTests {
             #expect(gainers == (owns ? [new] : []))
             if owns { offered += 1 }
         }
-        // Two of five keep each.
+        // Two of five nodes keep each entry.
         #expect((0.35...0.45).contains(Double(offered) / Double(digests.count)))
     }
 
-    @Test("after a death somebody is offered each image that the dead one kept")
+    @Test("After a death a new owner is offered each image of the dead node")
     func death() {
         let members = members(5)
         let (before, after) = (Ring(members: members), Ring(members: Array(members.dropLast())))
@@ -53,7 +53,7 @@ struct OwnershipChangeTests {
         }
     }
 
-    @Test("who drains offers everything that it kept to those who keep it now")
+    @Test("A draining node offers everything it kept to the new owners")
     func drain() {
         let members = members(3)
         let (before, after) = (Ring(members: members), Ring(members: Array(members.dropLast())))
@@ -64,7 +64,7 @@ struct OwnershipChangeTests {
         }
     }
 
-    @Test("nothing is offered to the holder itself, nor where nothing has changed")
+    @Test("The holder itself and unchanged owners are offered nothing")
     func none() {
         let members = members(3)
         let ring = Ring(members: members)
@@ -74,7 +74,7 @@ struct OwnershipChangeTests {
         #expect(digests.allSatisfy { move.newOwners(of: $0).isEmpty })
     }
 
-    @Test("who was away for a while is offered all that it owns, though the ring is as before")
+    @Test("A node that was away is offered all it owns, although the ring is the same as before")
     func back() {
         let members = members(4)
         let (all, rest) = (Ring(members: members), Ring(members: Array(members.dropLast())))
@@ -89,13 +89,13 @@ struct OwnershipChangeTests {
         }
         move.settle()
         #expect(move.isSettled && digests.allSatisfy { move.newOwners(of: $0).isEmpty })
-        // The same for one that could not be reached, though the ring never changed.
+        // The same for a node that was unreachable while the ring never changed.
         move.markMissed(away)
         #expect(digests.contains { move.newOwners(of: $0) == [away] })
         #expect(digests.allSatisfy { move.newOwners(of: $0).allSatisfy { $0 == away } })
     }
 
-    @Test("after many changes everybody is offered everything that it owns")
+    @Test("After many changes every node is offered everything it owns")
     func many() {
         let members = members(4)
         let (all, rest) = (Ring(members: members), Ring(members: Array(members.dropLast())))

@@ -2,7 +2,7 @@ import Cluster
 import Ground
 import Testing
 
-@Suite("What the log no longer holds")
+@Suite("Records that the log has dropped")
 struct FloorTests {
     private func settings(
         _ change: (inout InvalidationLog.Settings) -> Void
@@ -12,7 +12,7 @@ struct FloorTests {
         return settings
     }
 
-    @Test("records are dropped when they are both many and old, the oldest first")
+    @Test("Records are dropped when there are many and they are old, oldest first")
     func dropped() {
         let settings = settings {
             $0.recordsMin = 10
@@ -33,12 +33,12 @@ struct FloorTests {
         #expect(stage.log.record(withClientID: Array("1/5".utf8)) == nil)
         #expect(stage.log.record(withClientID: Array("1/6".utf8)) == LogStage.name(1, 6))
         #expect(stage.log.receipt(of: LogStage.name(1, 5)) == nil)
-        // What is dropped is had all the same.
+        // Dropped records still count towards the position.
         #expect(stage.log.syncedPositions == [LogStage.position(1, 10), LogStage.position(2, 5)])
         #expect(stage.receive(LogStage.records(1, 1...10), from: 1).isEmpty)
     }
 
-    @Test("the limit on bytes holds whatever the others say, but not for what is not synced")
+    @Test("The limit on bytes applies whatever others need, but not to unsynced records")
     func bytes() {
         let settings = settings { $0.bytesMax = 2_000 }
         var stage = LogStage(members: 1...1, settings: settings)
@@ -50,7 +50,7 @@ struct FloorTests {
         #expect(stage.notes() == [.dropped(LogStage.position(1, floor))])
     }
 
-    @Test("who is further back than a floor makes everything soft, once, and has it then")
+    @Test("A node behind a floor makes everything stale once and then has the position")
     func fellBehind() {
         let settings = settings { $0.bytesMax = 1_000 }
         var stage = LogStage(members: 1...2, settings: settings)
@@ -68,19 +68,19 @@ struct FloorTests {
         let count = UInt64(response.records.count) + 1
         #expect(effects.contains(.applyFloors(response.floors, count: count)))
         #expect(effects.asks.isEmpty)
-        // It is no more had before the sync than any record.
+        // Like a record, a floor counts only once it is synced.
         #expect(late.log.syncedPositions.isEmpty)
         #expect(!late.log.lags(behind: know))
         late.synced()
         late.synced()
         #expect(late.log.syncedPositions == know)
         #expect(late.answer(response, from: 1).isEmpty)
-        // Whoever asks this one hears the same.
+        // A node that requests from this one receives the same floor.
         #expect(
             late.log.repairResponse(to: ranges, of: LogStage.id(8), bytesMax: 9_999) == response)
     }
 
-    @Test("after a restart all is known that was synced, under a new process")
+    @Test("After a restart everything synced is known, under a new process id")
     func recovered() {
         let kept = PersistedLog(
             records: (LogStage.records(1, 4...9) + LogStage.records(3, 2...3)).reversed(),
@@ -96,7 +96,7 @@ struct FloorTests {
         #expect(stage.issue(LogStage.purge("x")).outcome == .issued(LogStage.name(100, 1)))
     }
 
-    @Test("a dead process's stream that all have is forgotten in time, and not learnt again")
+    @Test("A dead process's stream that all have is retired in time and not learnt again")
     func retired() {
         let settings = settings { $0.ageMin = .seconds(60) }
         var stage = LogStage(members: 1...2, settings: settings)
@@ -107,7 +107,7 @@ struct FloorTests {
         stage.confirm([LogStage.position(9, 3)], members: [1, 2, 100], by: 1)
         stage.wait(.seconds(61))
         #expect(stage.notes() == [])
-        // The second one has it too.
+        // The second member has it too.
         stage.confirm([LogStage.position(9, 3)], members: [1, 2, 100], by: 2)
         stage.wait(.seconds(1))
         #expect(stage.notes() == [.retired(LogStage.position(9, 3))])
@@ -115,13 +115,13 @@ struct FloorTests {
         #expect(stage.hear([LogStage.position(9, 3)], from: 1).isEmpty)
         #expect(stage.receive(LogStage.records(9, 1...3), from: 1).isEmpty)
         #expect(stage.wait(.seconds(1)).isEmpty)
-        // Should it go on after all, it goes on where it was.
+        // If it continues after all, it continues where it was.
         #expect(stage.receive([LogStage.record(9, 4)], from: 1).applied.count == 1)
         stage.synced()
         #expect(stage.log.syncedPositions.contains(LogStage.position(9, 4)))
     }
 
-    @Test("a dead process's stream with gaps makes everything soft before it is retired")
+    @Test("A dead process's stream with gaps makes everything stale before it is retired")
     func retiredWithGaps() {
         let settings = settings { $0.ageMin = .seconds(60) }
         var stage = LogStage(members: 1...1, settings: settings)
@@ -140,7 +140,7 @@ struct FloorTests {
         #expect(stage.notes() == [.retired(position)])
     }
 
-    @Test("after a restart a stream that went on after its retirement begins where it had ended")
+    @Test("After a restart a stream that continued after its retirement starts where it ended")
     func revivedBeforeRestart() {
         let kept = PersistedLog(
             records: LogStage.records(9, 7...8), floors: [LogStage.position(8, 2)],
@@ -152,7 +152,7 @@ struct FloorTests {
         #expect(stage.hear([LogStage.position(9, 8)], from: 1).isEmpty)
     }
 
-    @Test("who comes back and lacks retired streams makes everything soft, once for all of them")
+    @Test("A returning node that lacks retired streams makes everything stale once for all")
     func cameBack() {
         let retired = (1...40 as ClosedRange<UInt64>).map { LogStage.position(1_000 + $0, $0) }
         var stage = LogStage(members: 1...2, kept: PersistedLog(retired: retired))
@@ -170,7 +170,7 @@ struct FloorTests {
         #expect(again.isEmpty)
     }
 
-    @Test("a stream said to end at the last of all numbers, or to hold nothing, does no harm")
+    @Test("A stream that ends at the greatest number, or is empty, does no harm")
     func extremes() {
         var stage = LogStage(members: 1...2)
         _ = stage.receive([LogStage.record(7, .max), LogStage.record(7, 2)], from: 1)
@@ -187,14 +187,14 @@ struct FloorTests {
         #expect(!stage.log.syncedPositions.contains { $0.process == LogStage.process(9) })
     }
 
-    @Test("what a full log could not take is retired, and begins anew")
+    @Test("A stream that a full log refused is retired and starts again")
     func emptyStream() {
         let settings = settings {
             $0.streamsMax = 3
             $0.unsyncedBytesMax = 1
         }
         var stage = LogStage(members: 1...2, settings: settings)
-        // The first fills it; of the second nothing is held when the third takes its place.
+        // The first fills it; nothing of the second is kept when the third replaces it.
         for run: UInt64 in [5, 7, 8] { _ = stage.receive([LogStage.record(run, 1)], from: 1) }
         stage.synced()
         _ = stage.receive([LogStage.record(7, 1)], from: 1)
@@ -202,7 +202,7 @@ struct FloorTests {
         #expect(stage.log.syncedPositions.contains(LogStage.position(7, 1)))
     }
 
-    @Test("restarts for ever leave no more behind than the limits allow")
+    @Test("Any number of restarts leaves no more than the limits allow")
     func bounded() {
         let settings = settings {
             $0.streamsMax = 8

@@ -3,7 +3,7 @@ import Ground
 import Testing
 import Trials
 
-@Suite("What a record says")
+@Suite("The encoding of invalidation records")
 struct InvalidationCodecTests {
     private static func random(using dice: inout SplitMix64) -> Invalidation {
         let id = dice.bytes(max: 127) + [1]
@@ -29,7 +29,7 @@ struct InvalidationCodecTests {
         id: Array("p1".utf8),
         .purge(Purge(.hard, [.tag(Array("cats".utf8)), .everything])))
 
-    @Test("what is written is read as the same")
+    @Test("An encoded record decodes to the same record")
     func roundTrip() throws {
         var dice = SplitMix64(seed: 3)
         for _ in 0..<Trials.count(2_000) {
@@ -45,7 +45,7 @@ struct InvalidationCodecTests {
         }
     }
 
-    @Test("the bytes are these")
+    @Test("The encoding matches the vector")
     func vector() throws {
         let content: [UInt8] = [
             4, 0, 1, 1, 2, 0, 5, 0, 3, 0x63, 0x61, 0x74, 0x73, 2, 0, 1, 0, 4, 1, 0, 2, 0, 0x70,
@@ -59,7 +59,7 @@ struct InvalidationCodecTests {
         #expect(Array(record.bytes.suffix(content.count + 4).prefix(4)) == [1, 0, 24, 0])
     }
 
-    @Test("a record of the count is a field of its own")
+    @Test("A consensus record is a field of its own")
     func countVector() throws {
         let base = VoterSet(foundedBy: NodeID(low: 1, high: 0))
         let record = ConsensusRecord(
@@ -74,12 +74,12 @@ struct InvalidationCodecTests {
         #expect(try invalidation.content() == content)
         #expect(Invalidation(content: content.span) == invalidation)
         #expect(invalidation.purge == nil)
-        // Any part that makes no sense makes it foreign: nobody acts on the rest.
+        // Any invalid part makes the record unknown, and nothing of it is applied.
         content[8 + 2] = 17
         #expect(Invalidation(content: content.span).purge == .everythingSoft)
     }
 
-    @Test("an id in a record of the count is nobody's: it is skipped")
+    @Test("A consensus record with a client id is ignored")
     func countWithID() throws {
         var dice = SplitMix64(seed: 4)
         for _ in 0..<20 {
@@ -91,7 +91,7 @@ struct InvalidationCodecTests {
         }
     }
 
-    @Test("what nobody may ask for is refused")
+    @Test("Invalid invalidations are refused")
     func refused() {
         func fault(_ id: [UInt8], _ targets: [PurgeTarget]) -> InvalidationFault? {
             do throws(InvalidationFault) {
@@ -118,7 +118,7 @@ struct InvalidationCodecTests {
     }
 
     @Test(
-        "an unknown kind, mode or target is applied as everything, soft, and kept byte for byte",
+        "An unknown kind, mode or target applies to everything, soft, and is kept unchanged",
         arguments: [(2, 9), (3, 3), (8, 77), (8, 0)] as [(Int, UInt8)])
     func unknown(place: Int, byte: UInt8) throws {
         var content = try purge.content()
@@ -130,7 +130,7 @@ struct InvalidationCodecTests {
         #expect(try read.content() == content)
     }
 
-    @Test("an unknown field and a longer fixed part are skipped")
+    @Test("An unknown field and a longer fixed part are skipped")
     func skipped() throws {
         let content = try purge.content() + [99, 0, 2, 0, 5, 5]
         #expect(Invalidation(content: content.span) == purge)
@@ -138,7 +138,7 @@ struct InvalidationCodecTests {
         #expect(Invalidation(content: longer.span) == purge)
     }
 
-    @Test("a purge of nothing, and one without an id, are not understood")
+    @Test("A purge without a target or an id is not understood")
     func incomplete() {
         let contents: [[UInt8]] = [
             [], [4], [4, 0, 1, 1], [4, 0, 1, 1, 1, 0, 1, 0, 9], [4, 0, 1, 1, 2, 0, 1, 0, 4],
@@ -149,7 +149,7 @@ struct InvalidationCodecTests {
         }
     }
 
-    @Test("whatever the bytes, they are read as something, and as the same again")
+    @Test("Any bytes decode to a record that encodes to the same meaning")
     func noise() throws {
         var dice = SplitMix64(seed: 5)
         var understood = 0
@@ -161,7 +161,7 @@ struct InvalidationCodecTests {
             }
             let read = Invalidation(content: content.span)
             if case .unrecognized = read.action {} else { understood += 1 }
-            // An expectation is slow where it holds, too.
+            // An expectation costs time even if it holds.
             if let written = try? read.content(), Invalidation(content: written.span) != read {
                 Issue.record("\(content) is written as \(written)")
             }
@@ -170,7 +170,7 @@ struct InvalidationCodecTests {
         #expect(understood > Trials.count(1_000))
     }
 
-    @Test("a record that is damaged in one place is not read, or says the same")
+    @Test("A record damaged in one place is refused, or is the same")
     func damage() {
         let record = LogStage.record(1, 5)
         for place in record.bytes.indices {
@@ -179,7 +179,7 @@ struct InvalidationCodecTests {
                 bytes[place] ^= 1 << UInt8(bit)
                 guard let read = InvalidationRecord.read(bytes.span) else { continue }
                 #expect(read.encodedContent == record.encodedContent)
-                // The name is not under the hash: whoever keeps records checks that.
+                // The id is not covered by the hash; storage checks that.
                 #expect((2..<26).contains(place))
             }
             #expect(InvalidationRecord.read(Array(record.bytes.prefix(place)).span) == nil)
@@ -188,7 +188,7 @@ struct InvalidationCodecTests {
 }
 
 extension Invalidation {
-    /// Its content, now and then cut.
+    /// The content, sometimes truncated.
     fileprivate func shortened(using dice: inout SplitMix64) throws -> [UInt8] {
         let content = (try? content()) ?? []
         guard Int.random(in: 0..<4, using: &dice) == 0 else { return content }

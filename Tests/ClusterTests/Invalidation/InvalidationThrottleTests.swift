@@ -2,13 +2,13 @@ import Cluster
 import Ground
 import Testing
 
-@Suite("Invalidations that requests cause")
+@Suite("Rate limit for invalidations by unsafe requests")
 struct InvalidationThrottleTests {
     private let host = Array("a.test".utf8)
 
     private func at(_ milliseconds: Int64) -> Instant { .zero + .milliseconds(milliseconds) }
 
-    @Test("up to a thousand of a host in a second go into the log one by one")
+    @Test("Up to a thousand of a host in a second are logged one by one")
     func alone() {
         var pace = InvalidationThrottle()
         for second in 0..<3 as Range<Int64> {
@@ -19,7 +19,7 @@ struct InvalidationThrottleTests {
         #expect(pace.takeDueHosts(now: at(9_000)).isEmpty && !pace.hasCoalescedHosts)
     }
 
-    @Test("what is more goes together, and the purge of the host comes after all of it")
+    @Test("More than that are coalesced, and the host's purge follows all of them")
     func together() {
         var pace = InvalidationThrottle()
         for _ in 0..<1_000 { _ = pace.admit(host, now: at(0)) }
@@ -27,15 +27,15 @@ struct InvalidationThrottleTests {
             #expect(pace.admit(host, now: at(Int64(number))) == .coalesced)
         }
         #expect(
-            pace.admit(Array("b.test".utf8), now: at(500)) == .individual, "a host pays for itself")
+            pace.admit(Array("b.test".utf8), now: at(500)) == .individual, "hosts are independent")
         #expect(pace.takeDueHosts(now: at(999)).isEmpty && pace.hasCoalescedHosts)
-        // Until it is named, everything goes with it.
+        // Until the host's purge is taken, all are coalesced with it.
         #expect(pace.admit(host, now: at(1_400)) == .coalesced)
         #expect(pace.takeDueHosts(now: at(1_400)) == [host] && !pace.hasCoalescedHosts)
         #expect(pace.admit(host, now: at(1_400)) == .individual)
     }
 
-    @Test("what the log did not take goes with the host as soon as it takes something")
+    @Test("Invalidations that the log refused are covered by a purge of the host")
     func owed() {
         var pace = InvalidationThrottle()
         #expect(pace.admit(host, now: at(0)) == .individual && !pace.isHostPurgePending(host))
@@ -43,12 +43,12 @@ struct InvalidationThrottleTests {
         #expect(pace.isHostPurgePending(host) && pace.hasCoalescedHosts)
         #expect(pace.takeDueHosts(now: at(999)).isEmpty)
         #expect(pace.takeDueHosts(now: at(1_000)) == [host] && !pace.isHostPurgePending(host))
-        // It was not taken again.
+        // It was refused again.
         pace.requireHostPurge(host)
         #expect(pace.takeDueHosts(now: at(1_000)) == [host])
     }
 
-    @Test("more hosts than are kept account of let more pass, and lose nothing")
+    @Test("With too many hosts for the table limits are looser, and nothing is lost")
     func hosts() {
         var pace = InvalidationThrottle()
         for _ in 0...1_000 { _ = pace.admit(host, now: at(0)) }

@@ -3,9 +3,9 @@ import Ground
 import Testing
 import Trials
 
-@Suite("Laws of the invalidation log")
+@Suite("Invariants of the invalidation log")
 struct LogLawTests {
-    /// All know the same and have applied everything that survived.
+    /// All logs agree and have applied everything that survived.
     private func expectAgreement(_ world: LogWorld) {
         let positions = world.hosts.map(\.log.syncedPositions)
         #expect(positions.allSatisfy { $0 == positions[0] })
@@ -14,7 +14,7 @@ struct LogLawTests {
     }
 
     @Test(
-        "whatever is lost, doubled or late, all come to know the same and apply it once",
+        "Despite loss, duplication and delay all nodes converge and apply each record once",
         arguments: Trials.seeds(0...19))
     func convergence(seed: UInt64) {
         var world = LogWorld(2 + Int(seed % 5), seed: seed)
@@ -47,7 +47,7 @@ struct LogLawTests {
     }
 
     @Test(
-        "a crash takes back no confirmation and uses no number again",
+        "A crash takes back no confirmation and reuses no number",
         arguments: Trials.seeds(100...119))
     func crashes(seed: UInt64) {
         var world = LogWorld(2 + Int(seed % 4), seed: seed)
@@ -66,7 +66,7 @@ struct LogLawTests {
         world.calm()
         expectAgreement(world)
         world.checkReceipts()
-        // Whoever has a record has it with the content that it was issued with.
+        // Every held record has the content with which it was issued.
         for host in world.hosts {
             for write in host.disk {
                 guard let record = write.record else { continue }
@@ -76,7 +76,7 @@ struct LogLawTests {
     }
 
     @Test(
-        "who is asked has applied all that the asker had, or says that it is behind",
+        "A node that replies to a query has applied what the requester had, or reports a lag",
         arguments: Trials.seeds(200...219))
     func questions(seed: UInt64) {
         var world = LogWorld(2 + Int(seed % 4), seed: seed)
@@ -96,7 +96,7 @@ struct LogLawTests {
         #expect(world.answered.served > 0 && world.answered.behind > 0)
         world.calm()
         expectAgreement(world)
-        // Nobody stays behind, not even behind what was lost with its issuer.
+        // No node lags for ever, not even behind what was lost with its issuer.
         for (index, other) in pairs(world.hosts.count) {
             world.ask(index, of: other)
             #expect(
@@ -113,13 +113,13 @@ struct LogLawTests {
         (0..<count).flatMap { one in (0..<count).map { (one, $0) } }.filter { $0.0 != $0.1 }
     }
 
-    /// So big that few fit in a question.
+    /// So large that few fit into a query.
     private func big(_ dice: inout SplitMix64) -> Invalidation {
         let name = (0..<1_500).map { _ in UInt8(truncatingIfNeeded: dice.next()) }
         return Invalidation(id: Array(name.prefix(16)), .purge(Purge(.soft, [.tag(name)])))
     }
 
-    @Test("what one pair cannot say to each other comes by way of the others, with its receipt")
+    @Test("Records and receipts pass through other nodes when a pair is disconnected")
     func detour() {
         var world = LogWorld(4, seed: 1)
         for (one, other) in [(0, 2), (0, 3), (1, 3)] { world.disconnect(one, other) }

@@ -2,9 +2,9 @@ import Cluster
 import Ground
 import Testing
 
-@Suite("A log against a plain table")
+@Suite("The log compared with a table")
 struct LogModelTests {
-    @Test("whatever the order of records, what is held and had is as in a table", arguments: 0..<6)
+    @Test("In any order of records, holdings and positions agree with the table", arguments: 0..<6)
     func model(seed: UInt64) {
         var dice = SplitMix64(seed: seed)
         var stage = LogStage(members: 1...1)
@@ -27,7 +27,7 @@ struct LogModelTests {
         let all = stage.log.repairResponse(
             to: [LogStage.range(1, 1...1_200)], of: LogStage.id(1), bytesMax: .max)
         #expect(all.records == held.keys.sorted().compactMap { held[$0] })
-        // What is missing is asked for: every gap, and nothing that is held below the last ones.
+        // Every gap is requested, and nothing that is held.
         stage.hear([LogStage.position(1, 1_200)], from: 1)
         let ranges = stage.wait(.milliseconds(20)).asks[1] ?? []
         let asked = ranges.flatMap { Array($0.numbers) }

@@ -1,17 +1,16 @@
 import Cluster
 import Ground
 
-/// One node's log, and peers and a disk that do what a test lets them do.
+/// A node's log, with peers and a disk that the test controls.
 struct LogStage {
     static let start = Instant(nanoseconds: 1_000_000_000)
 
     var log: InvalidationLog
     var now = LogStage.start
 
-    /// The node 100 among members whose ids are their numbers, each connected.
+    /// The node 100 among connected members whose ids are their numbers.
     ///
-    /// Its disk may be written to as often as there is something, unless another `interval` is
-    /// given.
+    /// Batches are written without delay unless another `batchInterval` is given.
     init(
         members: ClosedRange<UInt64>? = nil, settings: InvalidationLog.Settings = .init(),
         kept: PersistedLog = PersistedLog(), batchInterval interval: Interval = .zero
@@ -26,7 +25,7 @@ struct LogStage {
         for number in others { connect(number) }
     }
 
-    /// The same, which has issued a purge and synced it.
+    /// A log that has issued and synced a purge.
     static func issued(members: ClosedRange<UInt64>? = nil) -> LogStage {
         var stage = LogStage(members: members)
         _ = stage.issue(purge("a"))
@@ -63,7 +62,7 @@ struct LogStage {
         StreamRange(process: process(number), numbers: numbers)
     }
 
-    /// What comes out of one event.
+    /// Handles an event and returns its effects.
     @discardableResult
     mutating func happens(
         _ event: (inout InvalidationLog, Instant, inout [InvalidationEffect]) -> Void
@@ -97,7 +96,7 @@ struct LogStage {
         happens { $0.disconnected(Self.id(number), now: $1, effects: &$2) }
     }
 
-    /// Nil if it was refused for what it is.
+    /// Issues an invalidation; `nil` if it is invalid.
     mutating func issue(
         _ invalidation: Invalidation
     ) -> (outcome: IssueOutcome?, effects: [InvalidationEffect]) {
@@ -152,15 +151,15 @@ struct LogStage {
         }
     }
 
-    /// Time passes, and the log hears of it once.
+    /// Advances the clock and ticks once.
     @discardableResult
     mutating func wait(_ interval: Interval) -> [InvalidationEffect] {
         now = now + interval
         return happens { $0.ticked(now: $1, effects: &$2) }
     }
 
-    /// What was noted and not written; writes it, with something that this node alone has
-    /// invalidated.
+    /// The metadata updates so far; issues and syncs an invalidation of this node so that they are
+    /// written.
     mutating func notes() -> [LogMetadataUpdate] {
         let effects = happens {
             $0.applyLocally(Purge(.soft, [.tag([1])]), effects: &$2)
@@ -171,7 +170,7 @@ struct LogStage {
         }
     }
 
-    /// Whom was confirmed what, since this was asked last.
+    /// The confirmations and their receivers since the last call.
     mutating func confirmations() -> [String] {
         log.takeConfirmations().map { positions, nodes in
             let had = positions.map { "\($0.process.high).\($0.count)" }
@@ -180,18 +179,18 @@ struct LogStage {
         }
     }
 
-    /// What was found to contradict itself since this was asked last.
+    /// The conflicts found since the last call.
     mutating func contradictions() -> [StreamPosition] {
         log.takeOutput().events.compactMap { event in
             if case .recordConflictFound(let position) = event { position } else { nil }
         }
     }
 
-    /// That of the first record that this node has issued.
+    /// The receipt of the first record that this node issued.
     var receipt: Receipt? { log.receipt(of: Self.name(100, 1)) }
 
-    /// The standing of a member in the receipt of this node's own record.
-    func standing(_ number: UInt64, of count: UInt64 = 1) -> Receipt.ConfirmationStatus? {
+    /// The status of a member in the receipt of this node's own record.
+    func status(_ number: UInt64, of count: UInt64 = 1) -> Receipt.ConfirmationStatus? {
         log.receipt(of: Self.name(100, count))?.confirmations.first { $0.node == Self.id(number) }?
             .status
     }
@@ -205,7 +204,7 @@ extension [InvalidationEffect] {
         }
     }
 
-    /// The names of what is applied, in order.
+    /// The ids of the applied records, in order.
     var applied: [RecordID] {
         compactMap { effect in
             guard case .apply(let record, _) = effect else { return nil }
@@ -213,7 +212,7 @@ extension [InvalidationEffect] {
         }
     }
 
-    /// Whom is asked for what.
+    /// The requested ranges by member.
     var asks: [UInt64: [StreamRange]] {
         reduce(into: [:]) { asks, effect in
             guard case .send(.repairRequest(let ranges), let nodes) = effect else { return }

@@ -2,29 +2,29 @@ import Cluster
 import Ground
 import Testing
 
-@Suite("A record on its way")
+@Suite("The path of a record")
 struct LogStoryTests {
-    @Test("it is applied at once, written, and told to the members when it is synced")
+    @Test("A record is applied at once, written, and pushed to the members when it is synced")
     func issued() {
         var stage = LogStage(members: 1...2)
         let (outcome, effects) = stage.issue(LogStage.purge("a"))
         #expect(outcome == .issued(LogStage.name(100, 1)))
         guard let record = stage.log.record(LogStage.name(100, 1)) else {
-            Issue.record("it is not held")
+            Issue.record("the record is not held")
             return
         }
         #expect(effects == [.apply(record, count: 1), .write([.record(record, count: 1)])])
         #expect(stage.log.syncedPositions.isEmpty)
-        let told = stage.synced()
+        let pushed = stage.synced()
         #expect(
-            told == [
+            pushed == [
                 .ownRecordsSynced(upTo: 1),
                 .send(.push([record]), to: [LogStage.id(1), LogStage.id(2)]),
             ])
         #expect(stage.log.syncedPositions == [LogStage.position(100, 1)])
     }
 
-    @Test("many batches are begun some milliseconds apart, and what comes alone does not wait")
+    @Test("Frequent batches start some milliseconds apart; a single record does not wait")
     func batchInterval() {
         var stage = LogStage(members: 1...1, batchInterval: .milliseconds(2))
         #expect(stage.issue(LogStage.purge("a")).effects.writes.count == 1)
@@ -34,7 +34,7 @@ struct LogStoryTests {
         #expect(stage.log.nextTick == stage.now + .milliseconds(1))
         #expect(stage.issue(LogStage.purge("c")).effects.writes.isEmpty)
         #expect(stage.wait(.milliseconds(1)).writes.count == 2)
-        #expect(stage.wait(.milliseconds(5)).writes.isEmpty, "one is under way")
+        #expect(stage.wait(.milliseconds(5)).writes.isEmpty, "a batch is in progress")
         stage.synced()
         #expect(stage.issue(LogStage.purge("d")).effects.writes.count == 1)
         for id in ["e", "f", "g"] { _ = stage.issue(LogStage.purge(id)) }
@@ -42,10 +42,10 @@ struct LogStoryTests {
         #expect(stage.wait(.milliseconds(2)).writes.count == 3)
         stage.synced()
         #expect(stage.issue(LogStage.purge("h")).effects.writes.isEmpty)
-        #expect(stage.log.nextTick == stage.now + .milliseconds(5), "more were in that")
+        #expect(stage.log.nextTick == stage.now + .milliseconds(5), "the last batch was larger")
     }
 
-    @Test("what comes while a batch is being synced goes with the next one, all at once")
+    @Test("Records that arrive during a sync are written together in the next batch")
     func groupCommit() {
         var stage = LogStage(members: 1...1)
         #expect(stage.issue(LogStage.purge("a")).effects.writes.count == 1)
@@ -60,7 +60,7 @@ struct LogStoryTests {
         #expect(stage.log.unsyncedBytes == 0)
     }
 
-    @Test("the same id and content is the same record; other content is a conflict")
+    @Test("Equal id and content is a duplicate; other content is a conflict")
     func idempotent() throws {
         var stage = LogStage(members: 1...1)
         _ = stage.issue(LogStage.purge("a", "http://a.example/1"))
@@ -69,7 +69,7 @@ struct LogStoryTests {
         let other = stage.issue(LogStage.purge("a", "http://a.example/2"))
         #expect(other.outcome == .conflict(LogStage.name(100, 1)))
         #expect(again.effects.isEmpty && other.effects.isEmpty)
-        // At any node: it knows the ids of what it was told.
+        // At any node: a log knows the client ids of received records.
         stage.receive([LogStage.record(1, 1)], from: 1)
         #expect(stage.issue(LogStage.purge("1/1")).outcome == .duplicate(LogStage.name(1, 1)))
         #expect(stage.log.record(withClientID: Array("1/1".utf8)) == LogStage.name(1, 1))
@@ -81,7 +81,7 @@ struct LogStoryTests {
         }
     }
 
-    @Test("a record is applied however much is missing before it, and had when nothing is")
+    @Test("A record is applied despite gaps; its position counts when there is none")
     func gaps() {
         var stage = LogStage(members: 1...1)
         let late = stage.receive([LogStage.record(1, 3), LogStage.record(1, 3)], from: 1)
@@ -98,21 +98,21 @@ struct LogStoryTests {
         #expect(stage.receive(LogStage.records(1, 1...3), from: 1).isEmpty)
     }
 
-    @Test("who gave a record is told when it is synced, and so is who issued it")
+    @Test("The sender and the issuer of a record are sent a confirmation when it is synced")
     func confirmation() {
         var stage = LogStage(members: 1...3)
         stage.receive([LogStage.record(1, 1)], from: 2)
         _ = stage.log.takeConfirmations()
         stage.synced()
         #expect(stage.confirmations() == ["1.1 to 1", "1.1 to 2"])
-        // The others hear so with the next round.
+        // The other members receive it with the next round.
         stage.wait(.seconds(1))
         #expect(stage.confirmations() == ["1.1 to 1, 2, 3"])
         stage.wait(.seconds(1))
         #expect(stage.confirmations() == [])
     }
 
-    @Test("of many members each is told a moment later, of all that it gave and issued until then")
+    @Test("With many members confirmations are delayed and combined for each")
     func confirmationOfMany() {
         var stage = LogStage(members: 1...20)
         stage.wait(.zero)
@@ -129,7 +129,7 @@ struct LogStoryTests {
         #expect(stage.confirmations() == ["1.3, 2.1 to 1", "2.1 to 2"])
     }
 
-    @Test("two contents under one number are found, and records of this process by another")
+    @Test("Two contents under one number, or records of this process by another, are conflicts")
     func contradiction() {
         var stage = LogStage(members: 1...1)
         stage.receive([LogStage.record(1, 1)], from: 1)
@@ -145,7 +145,7 @@ struct LogStoryTests {
         #expect(stage.contradictions() == [LogStage.position(100, 9)])
     }
 
-    @Test("what is not understood is kept and told on byte for byte")
+    @Test("A record that is not understood is kept and relayed unchanged")
     func relayed() {
         var stage = LogStage(members: 1...2)
         let content: [UInt8] = [5, 0, 200, 1, 7, 9, 0, 1, 0, 3]
@@ -159,7 +159,7 @@ struct LogStoryTests {
         #expect(stage.log.unsentInvalidations(to: LogStage.id(2))?.records == [record])
     }
 
-    @Test("when a write fails it is tried again, and nothing is had before")
+    @Test("A failed write is repeated, and nothing counts as synced before")
     func failed() {
         var stage = LogStage(members: 1...1)
         _ = stage.issue(LogStage.purge("a"))
@@ -170,7 +170,7 @@ struct LogStoryTests {
         #expect(stage.synced().first == .ownRecordsSynced(upTo: 2))
     }
 
-    @Test("when too much waits for the disk nothing more is taken, and it is asked for later")
+    @Test("With too many unsynced records new ones are refused and requested later")
     func overload() {
         var settings = InvalidationLog.Settings()
         settings.unsyncedBytesMax = 100

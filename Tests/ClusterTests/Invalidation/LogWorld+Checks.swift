@@ -3,7 +3,7 @@ import Ground
 import Testing
 
 extension LogWorld {
-    /// All that is said to be confirmed is.
+    /// Checks that everything reported as confirmed is.
     func checkReceipts() {
         for host in hosts {
             for name in contents.keys {
@@ -21,7 +21,7 @@ extension LogWorld.Host {
         hasAll(StreamPosition(process: name.stream, count: name.number), from: name.number)
     }
 
-    /// All up to the position is synced, or below a floor that is.
+    /// True if everything up to the position is synced, or below a synced floor.
     func hasAll(_ position: StreamPosition, from first: UInt64 = 1) -> Bool {
         var numbers: Set<UInt64> = []
         var floor: UInt64 = 0

@@ -2,7 +2,7 @@ import Cluster
 import Ground
 import Testing
 
-/// What comes out of an event is done, and held against what must always be true.
+/// Performing effects, with checks of the invariants.
 extension LogWorld {
     mutating func happens(
         _ index: Int,
@@ -14,7 +14,7 @@ extension LogWorld {
         for effect in effects { perform(effect, index) }
         for event in hosts[index].log.takeOutput().events { take(event, index) }
         for (positions, nodes) in hosts[index].log.takeConfirmations() {
-            // Whom it has for members every node says: nobody else is there.
+            // Every node gives the same members: there are no others.
             send(.confirm(positions, hosts.map(\.log.node)), from: index, to: nodes)
         }
         check(index)
@@ -67,7 +67,7 @@ extension LogWorld {
         }
     }
 
-    /// What must be true at every instant.
+    /// Checks the invariants of one host.
     private mutating func check(_ index: Int) {
         let positions = hosts[index].log.syncedPositions
         guard positions != hosts[index].checked else { return }

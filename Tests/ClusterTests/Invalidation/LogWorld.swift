@@ -2,9 +2,9 @@ import Cluster
 import Ground
 import Testing
 
-/// Nodes with a log and a disk each, and a network that does what a test lets it do.
+/// Nodes with a log and a disk each, and a network that the test controls.
 ///
-/// After every event it is held against what must always be true.
+/// The invariants are checked after every event.
 struct LogWorld {
     enum Message {
         case push([InvalidationRecord])
@@ -12,7 +12,7 @@ struct LogWorld {
         case tell([StreamPosition])
         case ask([StreamRange])
         case answer(RepairResponse)
-        /// With the names of all that the asker has applied.
+        /// A query, with the ids of all records that the requester has applied.
         case question(UnsentInvalidations, Set<RecordID>)
     }
 
@@ -24,24 +24,24 @@ struct LogWorld {
 
     struct Host {
         var log: InvalidationLog
-        /// What is synced, whatever happens.
+        /// The synced records, which survive everything.
         var disk: [LogWrite] = []
         var retired: [StreamPosition] = []
         var batch: [LogWrite]?
-        /// How often this process has applied each record.
+        /// The number of times that this process has applied each record.
         var applied: [RecordID: Int] = [:]
         var floors: [(positions: [StreamPosition], count: UInt64)] = []
         var settledCount: UInt64 = 0
         var contradictions: [StreamPosition] = []
-        /// Positions that were found to be true.
+        /// The positions that were checked.
         var checked: [StreamPosition] = []
         var kept: Set<RecordID> = []
     }
 
-    /// What the network may do.
+    /// The behaviour of the network.
     struct Weather {
         var isOrdered = true
-        /// Out of a hundred letters.
+        /// The percentage of lost letters.
         var lost = 0
         var doubled = 0
         static let fair = Weather()
@@ -53,11 +53,11 @@ struct LogWorld {
     var now = Instant(nanoseconds: 1_000_000_000)
     var dice: SplitMix64
     var weather = Weather.fair
-    /// The content of every record that was ever issued.
+    /// The content of every record ever issued.
     private(set) var contents: [RecordID: [UInt8]] = [:]
     private var connections: UInt64 = 0
     private var clientIDs: UInt64 = 0
-    /// Questions that were answered with knowledge, and *behind*.
+    /// The number of queries that were served, and of those answered with *behind*.
     private(set) var answered = (served: 0, behind: 0)
 
     init(_ count: Int, seed: UInt64) {
@@ -76,7 +76,7 @@ struct LogWorld {
     static func id(_ index: Int) -> NodeID { NodeID(low: UInt64(index) + 1, high: 0) }
     static func index(_ id: NodeID) -> Int { Int(id.low) - 1 }
 
-    /// Everybody hears who is a member.
+    /// Announces all members to all nodes.
     mutating func introduce() {
         let indices = hosts.indices
         let members = hosts.map { ReplicationMember($0.log.node, $0.log.process, .live) }
@@ -88,7 +88,7 @@ struct LogWorld {
         }
     }
 
-    /// A new connection; what was on its way on the former one is lost.
+    /// Opens a new connection; letters on the former one are lost.
     mutating func connect(_ one: Int, _ other: Int) {
         connections += 1
         let id = ConnectionID(connections)
@@ -115,7 +115,7 @@ struct LogWorld {
         }
     }
 
-    /// A purge of a URL of its own, unless another invalidation is given.
+    /// Issues an invalidation, by default a purge of a unique URL.
     mutating func issue(at index: Int, _ invalidation: Invalidation? = nil) {
         clientIDs += 1
         let name = Array("\(clientIDs)".utf8)
@@ -131,13 +131,13 @@ struct LogWorld {
     }
 
     mutating func ask(_ index: Int, of other: Int) {
-        guard let untold = hosts[index].log.unsentInvalidations(to: Self.id(other)) else { return }
+        guard let unsent = hosts[index].log.unsentInvalidations(to: Self.id(other)) else { return }
         let names = Set(hosts[index].applied.keys).union(hosts[index].kept)
-        letters.append(Letter(from: index, to: other, message: .question(untold, names)))
-        hosts[index].log.invalidationsSent(untold, to: Self.id(other))
+        letters.append(Letter(from: index, to: other, message: .question(unsent, names)))
+        hosts[index].log.invalidationsSent(unsent, to: Self.id(other))
     }
 
-    /// The disk has done what was to be written last.
+    /// Completes the last write of a disk.
     mutating func sync(_ index: Int) {
         guard let batch = hosts[index].batch else { return }
         hosts[index].disk += batch
@@ -145,8 +145,7 @@ struct LogWorld {
         happens(index) { log, now, effects in log.writeSynced(now: now, effects: &effects) }
     }
 
-    /// The process ends and another begins, which finds what was synced and some of what was being
-    /// written.
+    /// Restarts a process, which finds everything synced and part of the write in progress.
     mutating func crash(_ index: Int) {
         let before = hosts[index].log.syncedPositions
         var disk = hosts[index].disk
@@ -177,7 +176,7 @@ struct LogWorld {
         }
     }
 
-    /// One letter arrives, or not, or twice.
+    /// Delivers one letter, or loses or duplicates it.
     mutating func deliver() {
         guard let place = nextPlace() else { return }
         let letter = letters[place]
@@ -214,18 +213,18 @@ struct LogWorld {
         case .ask(let ranges):
             let response = hosts[letter.to].log.repairResponse(to: ranges, of: from, bytesMax: 500)
             letters.append(Letter(from: letter.to, to: letter.from, message: .answer(response)))
-        case .question(let untold, let names):
+        case .question(let unsent, let names):
             happens(letter.to) { log, now, effects in
-                log.recordsReceived(untold.records, from: from, now: now, effects: &effects)
+                log.recordsReceived(unsent.records, from: from, now: now, effects: &effects)
                 log.appliedPositionsReceived(
-                    untold.positions, from: from, now: now, effects: &effects)
+                    unsent.positions, from: from, now: now, effects: &effects)
             }
             serve(letter, names)
         default: break
         }
     }
 
-    /// Whoever does not say that it is behind has applied all that the asker had.
+    /// Checks that a node that does not report a lag has applied all that the requester had.
     private mutating func serve(_ letter: Letter, _ names: Set<RecordID>) {
         let host = hosts[letter.to]
         guard !host.log.lags(behind: Self.id(letter.from)) else {
@@ -242,7 +241,7 @@ struct LogWorld {
         }
     }
 
-    /// Everything on its way arrives, the disks work and time passes until nothing is left to do.
+    /// Delivers everything and lets time pass until nothing is left to do.
     mutating func calm() {
         weather = .fair
         for one in hosts.indices {

@@ -6,7 +6,7 @@ import Testing
 struct ReceiptTests {
     private func id(_ number: UInt64) -> NodeID { LogStage.id(number) }
 
-    @Test("a member is pending, then confirmed; a receipt is settled when nobody is pending")
+    @Test("A member is pending, then confirmed; a receipt is settled when none is pending")
     func story() throws {
         var stage = LogStage(members: 1...3)
         _ = stage.issue(LogStage.purge("a"))
@@ -15,7 +15,7 @@ struct ReceiptTests {
         #expect(fresh.majorityAt == nil && !fresh.isSettled && !fresh.isConfirmedByAll)
         stage.now = stage.now + .milliseconds(2)
         stage.synced()
-        #expect(stage.standing(100) == .confirmed(elapsed: .milliseconds(2)))
+        #expect(stage.status(100) == .confirmed(elapsed: .milliseconds(2)))
         let own = LogStage.position(100, 1)
         for number in [1, 2] as [UInt64] {
             stage.now = stage.now + .milliseconds(3)
@@ -24,23 +24,23 @@ struct ReceiptTests {
         let bounded = try #require(stage.receipt)
         #expect(bounded.majorityAt == LogStage.start + .milliseconds(8))
         #expect(bounded.boundedAt == LogStage.start + .milliseconds(8) + .seconds(10))
-        #expect(stage.standing(2) == .confirmed(elapsed: .milliseconds(8)))
-        // The last one goes away: nobody is pending, and not all have confirmed.
+        #expect(stage.status(2) == .confirmed(elapsed: .milliseconds(8)))
+        // The last one disconnects: none is pending, and not all have confirmed.
         #expect(stage.disconnect(3) == [.receiptsSettled(upTo: 1)])
-        #expect(stage.standing(3) == .unreachable(since: stage.now))
+        #expect(stage.status(3) == .unreachable(since: stage.now))
         let settled = try #require(stage.receipt)
         #expect(settled.isSettled && !settled.isConfirmedByAll)
         #expect(stage.log.pendingReceiptCount == 1)
-        // It comes back and confirms late.
+        // It returns and confirms late.
         stage.now = stage.now + .seconds(60)
         stage.connect(3, on: 9)
-        #expect(stage.standing(3) == .pending)
+        #expect(stage.status(3) == .pending)
         stage.confirm([own], members: [1, 2, 3, 100], by: 3)
         #expect(stage.receipt?.isConfirmedByAll == true)
         #expect(stage.log.pendingReceiptCount == 0)
     }
 
-    @Test("words in the count are no purges: none is listed, and none pending")
+    @Test("Consensus records are no purges: none is listed or pending")
     func counts() throws {
         var stage = LogStage(members: 1...2)
         var dice = SplitMix64(seed: 7)
@@ -50,7 +50,7 @@ struct ReceiptTests {
             let word = Invalidation(id: [], .consensus(.random(using: &dice)))
             _ = stage.issue(isPurge ? LogStage.purge("p\(number)") : word)
         }
-        // The first is written at once, the others together behind it.
+        // The first is written at once, the others in one batch after it.
         for _ in 0..<2 { stage.synced() }
         let names = stage.log.lastPurges(5)
         #expect(names == [600, 550, 500, 450, 400].map { LogStage.name(100, $0) })
@@ -58,14 +58,14 @@ struct ReceiptTests {
         #expect(stage.log.pendingReceiptCount == 12)
         stage.confirm([LogStage.position(100, 600)], members: [1, 2, 100], by: 1)
         #expect(stage.log.pendingReceiptCount == 12)
-        // A node that nobody counts is not waited for.
+        // A node that is no member is not waited for.
         stage.confirm([LogStage.position(100, 549)], members: [1, 2, 3, 100], by: 2)
         #expect(stage.log.pendingReceiptCount == 2)
         stage.follow([1, 100], gone: [2])
         #expect(stage.log.pendingReceiptCount == 0)
     }
 
-    @Test("who knows nobody that counts says nothing of all")
+    @Test("Without a known voter set a receipt has no majority and is not confirmed by all")
     func alone() throws {
         var stage = LogStage()
         stage.log = InvalidationLog(
@@ -77,7 +77,7 @@ struct ReceiptTests {
         #expect(receipt.majorityAt == nil && !receipt.isConfirmedByAll)
     }
 
-    @Test("what is a majority only because others were forgotten is one from then on")
+    @Test("A majority that results from a removal counts from then on")
     func forgotten() throws {
         var stage = LogStage.issued(members: 1...4)
         stage.confirm([LogStage.position(100, 1)], members: [1, 100], by: 1)
@@ -85,14 +85,14 @@ struct ReceiptTests {
         stage.now = stage.now + .seconds(60)
         stage.follow([1, 2, 100], gone: [3, 4])
         #expect(stage.receipt?.majorityAt == stage.now)
-        // And it stays one when others come to count.
+        // It stays when voters are added.
         let before = stage.now
         stage.now = stage.now + .seconds(60)
         stage.follow([1, 2, 3, 4, 5, 100])
         #expect(stage.receipt?.majorityAt == before)
     }
 
-    @Test("what a majority had stays durable, though those who had it are forgotten and vanish")
+    @Test("A record stays durable when members that confirmed it are removed")
     func vanished() {
         var stage = LogStage.issued(members: 1...4)
         for number in [1, 2] as [UInt64] {
@@ -106,50 +106,51 @@ struct ReceiptTests {
         #expect(stage.receipt?.majorityAt == before)
     }
 
-    @Test("whoever a confirmation names as a member is in the receipt until it has confirmed")
+    @Test("A member named in a confirmation is in the receipt until it has confirmed")
     func joiner() {
         var stage = LogStage.issued(members: 1...2)
         let own = LogStage.position(100, 1)
         stage.confirm([own], members: [1, 2, 100], by: 1)
-        // Somebody else caught up with the second one meanwhile.
+        // It caught up with the second member meanwhile.
         stage.connect(7)
         #expect(stage.confirm([own], members: [1, 2, 7, 100], by: 2).isEmpty)
-        #expect(stage.standing(7) == .pending)
+        #expect(stage.status(7) == .pending)
         #expect(
             stage.confirm([own], members: [1, 2, 7, 100], by: 7) == [.receiptsSettled(upTo: 1)])
         #expect(stage.receipt?.isConfirmedByAll == true)
     }
 
-    @Test("who answers a catch-up, or a question for records, has the asker for a member first")
+    @Test(
+        "A node that answers a catch-up or repair request records the requester as a member first")
     func recorded() {
         var stage = LogStage.issued(members: 1...1)
         _ = stage.log.catchUpTarget(of: id(7))
-        #expect(stage.standing(7) == .pending)
+        #expect(stage.status(7) == .pending)
         _ = stage.log.repairResponse(to: [], of: id(8), bytesMax: 1)
         stage.receive([LogStage.record(1, 1)], from: 1)
         _ = stage.confirmations()
         stage.synced()
         #expect(stage.confirmations() == ["1.1 to 1"])
         #expect(stage.log.knownMembers == [id(1), id(7), id(8), id(100)])
-        // They are known by now, or were refused.
+        // By now they are known members, or were refused.
         stage.follow([1, 7, 100], gone: [8])
         stage.wait(.seconds(1))
         #expect(stage.confirmations() == ["1.1, 100.1 to 1"])
         #expect(stage.log.knownMembers == [id(1), id(7), id(100)])
     }
 
-    @Test("who has left is in no receipt, whatever others say")
+    @Test("A member that has left is in no receipt, whatever others report")
     func gone() {
         var stage = LogStage.issued(members: 1...2)
         stage.confirm([LogStage.position(100, 1)], members: [1, 2, 100], by: 1)
         stage.disconnect(2)
         stage.follow([1, 100], gone: [2])
         stage.confirm([LogStage.position(100, 1)], members: [1, 2, 100], by: 1)
-        #expect(stage.standing(2) == nil)
+        #expect(stage.status(2) == nil)
         #expect(stage.receipt?.isConfirmedByAll == true)
     }
 
-    @Test("a majority is one of those that count")
+    @Test("A majority is a majority of the voters")
     func majority() {
         var stage = LogStage.issued()
         #expect(stage.receipt?.majorityAt == LogStage.start)
@@ -162,7 +163,7 @@ struct ReceiptTests {
         #expect(stage.receipt?.majorityAt == nil)
     }
 
-    @Test("any node gives the receipt of a record that it holds, and of no other")
+    @Test("Any node has receipts of the records that it holds, and of no others")
     func elsewhere() {
         var stage = LogStage(members: 1...2)
         stage.receive([LogStage.record(1, 1)], from: 1)
@@ -175,7 +176,7 @@ struct ReceiptTests {
         #expect(stage.log.receipt(of: LogStage.name(1, 2)) == nil)
     }
 
-    @Test("of many confirmations the oldest instants are forgotten, never that there were any")
+    @Test("Of many confirmations the oldest times are forgotten, but not the confirmations")
     func manySteps() {
         var stage = LogStage(members: 1...1)
         for number in 1...400 as ClosedRange<UInt64> {
@@ -185,8 +186,8 @@ struct ReceiptTests {
             stage.confirm([LogStage.position(100, number)], members: [1, 100], by: 1)
         }
         for number in 1...400 as ClosedRange<UInt64> {
-            #expect(stage.standing(1, of: number)?.isConfirmed == true)
+            #expect(stage.status(1, of: number)?.isConfirmed == true)
         }
-        #expect(stage.standing(1, of: 400) == .confirmed(elapsed: .milliseconds(1)))
+        #expect(stage.status(1, of: 400) == .confirmed(elapsed: .milliseconds(1)))
     }
 }

@@ -2,7 +2,7 @@ import Cluster
 import Ground
 import Testing
 
-@Suite("Who waits for a receipt is told once, when its record has come far enough")
+@Suite("Waiters for receipts")
 struct ReceiptWaitersTests {
     private let stream = ProcessID(high: 1, low: 1)
     private let other = ProcessID(high: 2, low: 2)
@@ -11,7 +11,7 @@ struct ReceiptWaitersTests {
         RecordID(stream: stream ?? self.stream, number: number)
     }
 
-    @Test("all up to the number that was reached are told, in whatever order they came")
+    @Test("All waiters up to the number that was reached complete, in any order")
     func upTo() {
         var waiters = ReceiptWaiters<Int>()
         for number in [4, 1, 3, 2] {
@@ -24,7 +24,7 @@ struct ReceiptWaitersTests {
         #expect(waiters.isEmpty)
     }
 
-    @Test("who waits for all does not hold up who waits for one, nor one stream another")
+    @Test("Waiters for all, waiters for a majority, and streams are independent")
     func apart() {
         var waiters = ReceiptWaiters<String>()
         _ = waiters.add("all", for: name(1), awaitsAll: true)
@@ -36,7 +36,7 @@ struct ReceiptWaitersTests {
         #expect(waiters.isEmpty)
     }
 
-    @Test("however many wait, one step asks about the first of each line that is not over")
+    @Test("One step asks only about the first incomplete record of each queue")
     func asksFew() {
         var waiters = ReceiptWaiters<UInt64>()
         for number in 1...1_000 as ClosedRange<UInt64> {
@@ -50,7 +50,7 @@ struct ReceiptWaitersTests {
         #expect(taken == [1, 2, 3] && asked == 4)
     }
 
-    @Test("who waits no longer is not told, and nothing of it is kept")
+    @Test("A removed waiter does not complete and leaves nothing behind")
     func removed() {
         var waiters = ReceiptWaiters<Int>()
         let tickets = [5, 5, 7].enumerated().map { index, number in

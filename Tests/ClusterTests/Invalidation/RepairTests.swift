@@ -2,9 +2,9 @@ import Cluster
 import Ground
 import Testing
 
-@Suite("What is missing in the log")
+@Suite("Repair of missing records")
 struct RepairTests {
-    @Test("what somebody else has is asked of it, once a push has had its time")
+    @Test("Missing records are requested from a member that has them, after time for a push")
     func asked() {
         var stage = LogStage(members: 1...2)
         #expect(stage.hear([LogStage.position(2, 5)], from: 1).isEmpty)
@@ -12,13 +12,13 @@ struct RepairTests {
         stage.receive([LogStage.record(2, 3)], from: 2)
         let effects = stage.wait(.milliseconds(20))
         #expect(effects.asks == [1: [LogStage.range(2, 1...2), LogStage.range(2, 4...5)]])
-        // A push that came in time leaves nothing to ask.
+        // After a push in time there is nothing to request.
         stage.hear([LogStage.position(1, 1)], from: 1)
         stage.receive([LogStage.record(1, 1)], from: 1)
         #expect(stage.wait(.milliseconds(20)).asks.isEmpty)
     }
 
-    @Test("who does not answer within a second is left for the next who has it")
+    @Test("A member that does not reply within a second is replaced by the next one")
     func retried() {
         var stage = LogStage(members: 1...3)
         for number in [1, 2] as [UInt64] { stage.hear([LogStage.position(9, 4)], from: number) }
@@ -30,13 +30,13 @@ struct RepairTests {
         #expect(stage.wait(.seconds(1)).asks == [1: range])
         stage.disconnect(1)
         #expect(stage.wait(.seconds(1)).asks.isEmpty)
-        // It comes back, and says so.
+        // It returns and reports its positions.
         stage.connect(2, on: 7)
         stage.hear([LogStage.position(9, 4)], from: 2)
         #expect(stage.wait(.milliseconds(20)).asks == [2: range])
     }
 
-    @Test("who has not what it said to have is not asked again; who goes on is asked on")
+    @Test("A member that lacks what it reported is not asked again; a partial reply is continued")
     func lacking() {
         var stage = LogStage(members: 1...2)
         for number in [1, 2] as [UInt64] { stage.hear([LogStage.position(9, 4)], from: number) }
@@ -50,7 +50,7 @@ struct RepairTests {
         #expect(stage.wait(.seconds(2)).asks.isEmpty)
     }
 
-    @Test("an answer is cut at its size but always goes on, streams of dead processes too")
+    @Test("A reply is limited in size but always makes progress, for dead streams too")
     func answered() {
         var stage = LogStage(members: 1...1)
         stage.receive(LogStage.records(9, 1...300), from: 1)
@@ -70,7 +70,7 @@ struct RepairTests {
         #expect(last.records.map(\.id.number) == [299, 300] && last.covered == [huge])
     }
 
-    @Test("a number that nothing can reach costs one question a second and no more")
+    @Test("An unreachable number costs one request a second at most")
     func absurd() {
         var stage = LogStage(members: 1...1)
         stage.receive([LogStage.record(1, .max)], from: 1)
@@ -85,10 +85,10 @@ struct RepairTests {
     }
 }
 
-@Suite("Questions carry knowledge")
+@Suite("Invalidations carried along with queries")
 struct KnowledgeTests {
-    @Test("a question says what the peer was not told, once for each connection")
-    func untold() {
+    @Test("A query carries what the peer was not sent yet, once for each connection")
+    func unsent() {
         var stage = LogStage(members: 1...2)
         #expect(stage.log.unsentInvalidations(to: LogStage.id(1))?.isEmpty == true)
         #expect(stage.log.unsentInvalidations(to: LogStage.id(9)) == nil)
@@ -100,13 +100,13 @@ struct KnowledgeTests {
                 guard case .apply(let record, _) = effect else { return nil }
                 return record
             }
-        guard let untold = stage.log.unsentInvalidations(to: LogStage.id(1)) else { return }
-        #expect(untold.records == records && untold.positions.isEmpty)
-        // It could not be sent; the next one says it too.
-        #expect(stage.log.unsentInvalidations(to: LogStage.id(1)) == untold)
-        stage.log.invalidationsSent(untold, to: LogStage.id(1))
+        guard let unsent = stage.log.unsentInvalidations(to: LogStage.id(1)) else { return }
+        #expect(unsent.records == records && unsent.positions.isEmpty)
+        // It could not be sent, so the next query carries it again.
+        #expect(stage.log.unsentInvalidations(to: LogStage.id(1)) == unsent)
+        stage.log.invalidationsSent(unsent, to: LogStage.id(1))
         #expect(stage.log.unsentInvalidations(to: LogStage.id(1))?.isEmpty == true)
-        // Whoever is known to have it need not be told; a push tells it once it is on its way.
+        // Known positions need not be carried, nor records that were pushed.
         stage.hear([LogStage.position(2, 1)], from: 2)
         stage.synced()
         stage.synced()
@@ -115,18 +115,18 @@ struct KnowledgeTests {
         )
         stage.log.recordPushed(upTo: 1, to: LogStage.id(2))
         #expect(stage.log.unsentInvalidations(to: LogStage.id(2))?.isEmpty == true)
-        // On a new connection everything is told first.
+        // On a new connection all positions are sent first.
         let opening = stage.connect(1, on: 50)
         let all = [LogStage.position(2, 1), LogStage.position(100, 1)]
         #expect(opening.first == .send(.appliedPositions(all), to: [LogStage.id(1)]))
-        // A question may overtake that, and tells it by itself.
+        // A query may overtake that message, so it carries them itself.
         let first = stage.log.unsentInvalidations(to: LogStage.id(1))
         #expect(first?.positions == all && first?.records.isEmpty == true)
         if let first { stage.log.invalidationsSent(first, to: LogStage.id(1)) }
         #expect(stage.log.unsentInvalidations(to: LogStage.id(1))?.isEmpty == true)
     }
 
-    @Test("what does not fit in a question is said by number")
+    @Test("Records that do not fit into a query are carried as positions")
     func overflow() {
         var stage = LogStage(members: 1...2)
         stage.receive(LogStage.records(2, 1...59) + [LogStage.record(2, 70)], from: 2)
@@ -135,12 +135,12 @@ struct KnowledgeTests {
                 LogStage.position(2, 70)
             ])
         stage.receive(LogStage.records(2, 1_000...10_000), from: 2)
-        let untold = stage.log.unsentInvalidations(to: LogStage.id(1))
-        #expect(untold?.positions == [LogStage.position(2, 10_000)])
-        #expect(untold?.records.isEmpty == true)
+        let unsent = stage.log.unsentInvalidations(to: LogStage.id(1))
+        #expect(unsent?.positions == [LogStage.position(2, 10_000)])
+        #expect(unsent?.records.isEmpty == true)
     }
 
-    @Test("who was told of more is behind until it has it, or the asker has not either")
+    @Test("A node lags behind a requester until it has what that one has applied")
     func behind() {
         var stage = LogStage(members: 1...2)
         let asks = stage.tell([LogStage.position(9, 3)], by: 1).asks
@@ -151,7 +151,7 @@ struct KnowledgeTests {
             RepairResponse(
                 records: [LogStage.record(9, 1), LogStage.record(9, 3)],
                 covered: [LogStage.range(9, 1...3)]), from: 1)
-        // Number 2 went with its issuer; the asker has not applied it either.
+        // Number 2 was lost with its issuer; the requester has not applied it either.
         #expect(!stage.log.lags(behind: LogStage.id(1)))
         #expect(stage.log.lags(behind: [LogStage.position(9, 3)]))
         stage.tell([LogStage.position(9, 3)], by: 2)

@@ -1,24 +1,24 @@
 import Cluster
 import Ground
 
-/// Files as a disk keeps them: what was not synced may be lost, torn, or there after all.
+/// Simulated files: unsynced bytes may be lost, torn or present after a crash.
 struct JournalDisk {
     fileprivate struct File {
         var bytes: [UInt8] = []
-        /// So many of them survive whatever happens; nil if not even the name does.
+        /// The number of bytes that survive any crash; `nil` if the name does not either.
         var synced: Int?
     }
 
     private var files: [UInt64: File] = [:]
-    /// Deleted, and perhaps back after a power failure.
+    /// Deleted files, which may be back after a power failure.
     private var deleted: [UInt64: File] = [:]
 
-    /// Of a file that was deleted, as it may lie in blocks that are used anew.
+    /// Bytes of a deleted file that may be in reused blocks.
     private var stale: [UInt8] = []
-    /// The last bytes that were appended to any file.
+    /// The bytes appended last to any file.
     private(set) var lastAppend = (file: UInt64(0), start: 0)
 
-    /// What a start finds.
+    /// The files that a start finds.
     var contents: [UInt64: [UInt8]] { files.mapValues(\.bytes) }
     var bytesCount: Int { files.values.reduce(0) { $0 + $1.bytes.count } }
 
@@ -40,7 +40,7 @@ struct JournalDisk {
         }
     }
 
-    /// An effect fails in its midst.
+    /// Performs an effect in part and fails.
     mutating func fail(_ effect: JournalEffect, using dice: inout SplitMix64) {
         switch effect {
         case .append(let number, let bytes):
@@ -51,7 +51,7 @@ struct JournalDisk {
         }
     }
 
-    /// The power fails.
+    /// Cuts the power.
     mutating func crash(using dice: inout SplitMix64) {
         for (number, file) in deleted.sorted(by: { $0.key < $1.key })
         where files[number] == nil && Bool.random(using: &dice) {
@@ -67,7 +67,7 @@ struct JournalDisk {
         }
     }
 
-    /// Damages, or takes away, what was synced long ago.
+    /// Damages or removes bytes that were synced long ago.
     mutating func damage(_ number: UInt64, _ change: (inout [UInt8]) -> Void) {
         guard var file = files[number] else { return }
         change(&file.bytes)
@@ -81,8 +81,8 @@ struct JournalDisk {
 }
 
 extension JournalDisk.File {
-    /// Of what lies behind `start` each piece of 64 bytes may be there, zeros, anything, or what
-    /// there before; and the file may be shorter.
+    /// Replaces each 64 bytes after `start` by nothing, zeros, random bytes or former ones, or
+    /// truncates the file.
     fileprivate mutating func tear(from start: Int, stale: [UInt8], using dice: inout SplitMix64) {
         guard start < bytes.count else { return }
         if Bool.random(using: &dice) {
@@ -110,17 +110,17 @@ extension JournalDisk.File {
     }
 }
 
-/// What was invalidated, as it is kept: the last ones by their stamps, and of all before these that
-/// something was.
+/// Invalidations as the journal keeps them: the latest with their versions, and for all earlier
+/// ones that there were some.
 struct JournalMarks: Equatable {
-    var stamps: Set<InvalidationVersion> = []
+    var versions: Set<InvalidationVersion> = []
     var foldedTo = InvalidationVersion.zero
 
     private static let stampsMax = 40
 
-    /// Those in the range as a piece of marks.
+    /// The marks in the range, as a chunk.
     func piece(after: InvalidationVersion, upTo last: InvalidationVersion) -> [UInt8] {
-        var wanted = stamps.filter { $0 > after && $0 <= last }.sorted()
+        var wanted = versions.filter { $0 > after && $0 <= last }.sorted()
         var folded = foldedTo
         if wanted.count > Self.stampsMax {
             folded = wanted[wanted.count - Self.stampsMax - 1]
@@ -134,13 +134,13 @@ struct JournalMarks: Equatable {
         return bytes
     }
 
-    /// As the pieces and items of a journal have it.
+    /// The marks in the files of a journal.
     init(of files: [UInt64: [UInt8]], node: NodeID) {
         var recovery = JournalRecovery(node: node, files: files.keys.sorted())
         while let number = recovery.nextFile {
             let file = files[number] ?? []
             recovery.read(file.span)
-            for purge in recovery.takePurges() { stamps.insert(purge.version) }
+            for purge in recovery.takePurges() { versions.insert(purge.version) }
         }
         for piece in recovery.marks ?? [] {
             for start in stride(from: 0, to: piece.count, by: 16) {
@@ -150,7 +150,7 @@ struct JournalMarks: Equatable {
                 if start == 0 {
                     foldedTo = max(foldedTo, version)
                 } else {
-                    stamps.insert(version)
+                    versions.insert(version)
                 }
             }
         }
@@ -159,6 +159,6 @@ struct JournalMarks: Equatable {
     init() {}
 
     func covers(_ version: InvalidationVersion) -> Bool {
-        version <= foldedTo || stamps.contains(version)
+        version <= foldedTo || versions.contains(version)
     }
 }

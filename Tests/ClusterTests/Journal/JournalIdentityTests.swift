@@ -2,11 +2,11 @@ import Cluster
 import Ground
 import Testing
 
-@Suite("Whether a journal is all that a member has promised to keep")
+@Suite("Whether a journal has everything that its member has promised")
 struct JournalIdentityTests {
     private static let node = NodeID(low: 1, high: 2)
 
-    @Test("starts that ended before they wrote to the journal have promised nothing")
+    @Test("Starts that ended before writing to the journal have promised nothing")
     func silentStarts() {
         let member = JournalIdentity(node: Self.node, beganInEpoch: 3)
         for epoch in 4...9 as ClosedRange<UInt64> {
@@ -16,20 +16,20 @@ struct JournalIdentityTests {
         #expect(first.loss(of: nil, at: 1) == nil && first.loss(of: nil, at: 5) == nil)
     }
 
-    @Test("a start that ended between the journal's first line and the member's is in the journal")
+    @Test("A start that ended between the journal's header and the identity file is in the journal")
     func between() {
         #expect(JournalIdentity(node: Self.node, beganInEpoch: 3).loss(of: 4, at: 5) == nil)
         #expect(JournalIdentity(node: Self.node, beganInEpoch: 0).loss(of: 1, at: 2) == nil)
     }
 
-    @Test("a journal that is gone, or ends before what was begun, is lost")
+    @Test("A journal that is missing or ends too early is lost")
     func lost() {
         let member = JournalIdentity(node: Self.node, beganInEpoch: 3)
         #expect(member.loss(of: nil, at: 4) == .missing)
         #expect(member.loss(of: 2, at: 4) == .older(found: 2, begun: 3))
     }
 
-    @Test("what is of a later start than this one is of another directory")
+    @Test("A journal of a later start belongs to another directory")
     func ahead() {
         let member = JournalIdentity(node: Self.node, beganInEpoch: 3)
         #expect(member.loss(of: 3, at: 3) == .fromFutureEpoch(3))
@@ -37,7 +37,7 @@ struct JournalIdentityTests {
         #expect(member.loss(of: nil, at: 1) == .fromFutureEpoch(3))
     }
 
-    @Test("its bytes are read as they were written, and not if any has changed")
+    @Test("The identity file is read as written, and refused if any byte has changed")
     func bytes() throws {
         let member = JournalIdentity(node: Self.node, beganInEpoch: 0x0102_0304_0506_0708)
         let bytes = member.bytes

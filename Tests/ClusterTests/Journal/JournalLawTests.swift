@@ -3,10 +3,10 @@ import Ground
 import Testing
 import Trials
 
-@Suite("The journal, whatever happens")
+@Suite("Invariants of the journal")
 struct JournalLawTests {
     @Test(
-        "what was synced is found, and no crash is taken for damage",
+        "Synced records are found, and a crash is not taken for damage",
         arguments: Trials.seeds(1...24))
     func crashes(seed: UInt64) {
         var world = JournalWorld(seed: seed, settings: JournalWorld.small)
@@ -26,7 +26,7 @@ struct JournalLawTests {
     }
 
     @Test(
-        "what is written is read as the same, through all files that come and go",
+        "Written records are read again through all rotations of files",
         arguments: Trials.seeds(1...6))
     func roundTrips(seed: UInt64) {
         var world = JournalWorld(seed: seed, settings: JournalWorld.small)
@@ -42,7 +42,7 @@ struct JournalLawTests {
             #expect(kept.records.count == world.model.records.count)
             #expect(found.latestVersion == world.reached)
             #expect(found.epoch == world.epoch)
-            // Records of the count that need not be kept live on in what it remembers.
+            // Consensus records that are no longer needed are covered by the persistent state.
             #expect(!world.hasRemembered || found.persistentState == world.memory)
         }
         #expect(world.seen["rotated", default: 0] > 20)
@@ -50,7 +50,7 @@ struct JournalLawTests {
     }
 
     @Test(
-        "what has changed in what was synced is found, or changes nothing",
+        "A change of synced bytes is found or has no effect",
         arguments: Trials.seeds(1...10))
     func damage(seed: UInt64) throws {
         var world = JournalWorld(seed: seed, settings: JournalWorld.small)
@@ -75,14 +75,14 @@ struct JournalLawTests {
         #expect(found > 250 && without > 0)
     }
 
-    /// Changes something of what was synced.
+    /// Changes some synced bytes.
     private func change(_ disk: inout JournalDisk, using dice: inout SplitMix64) throws {
         let files = disk.contents
         let numbers = files.keys.sorted()
         let number = try #require(numbers.randomElement(using: &dice))
         let whole = try #require(files[number])
         let oldest = try #require(files[numbers[0]])
-        // Of what was written last nobody can tell whether it was synced.
+        // Whether the latest bytes were synced cannot be known.
         let isNewest = number == numbers.last
         let count = isNewest ? disk.lastAppend.start : whole.count
         guard count > 0 else { return }
@@ -102,7 +102,7 @@ struct JournalLawTests {
         }
     }
 
-    @Test("a node that has found damage begins anew, and finds none at its next start")
+    @Test("A node that found damage starts anew and finds none at its next start")
     func healing() throws {
         for seed in Trials.seeds(1...30) {
             var world = JournalWorld(seed: seed, settings: JournalWorld.small)
@@ -124,7 +124,7 @@ struct JournalLawTests {
         }
     }
 
-    @Test("a log that drops nothing by itself is told to, and all is written within the limit")
+    @Test("A log that drops nothing itself is told to, so that all is written within the limit")
     func limit() {
         var world = JournalWorld(seed: 3, settings: JournalWorld.small)
         for _ in 0..<600 {

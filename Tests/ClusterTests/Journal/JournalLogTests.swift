@@ -2,7 +2,7 @@ import Cluster
 import Ground
 import Testing
 
-/// A log whose writes and drops go to a journal on a disk.
+/// A log whose writes go to a journal on a disk.
 private struct KeepingNode {
     private static let node = LogStage.id(100)
 
@@ -18,7 +18,7 @@ private struct KeepingNode {
         dice = SplitMix64(seed: seed)
     }
 
-    /// Does what the log wants of the disk, and all that follows.
+    /// Performs the log's effects on the disk, and all that follow.
     mutating func run(_ effects: [InvalidationEffect]) {
         for case .write(let batch) in effects { write(batch) }
     }
@@ -35,12 +35,12 @@ private struct KeepingNode {
         run(stage.synced())
     }
 
-    /// Writes what was noted.
+    /// Writes the pending metadata.
     mutating func flush() {
         run(stage.happens { $0.applyLocally(.everythingSoft, effects: &$2) })
     }
 
-    /// What a start finds, as a log.
+    /// The log as a start finds it.
     func restarted() -> InvalidationLog {
         let (kept, found) = JournalRecovery.recover(disk.contents, node: Self.node)
         #expect(found.damage == [])
@@ -50,10 +50,10 @@ private struct KeepingNode {
     }
 }
 
-@Suite("A log and its journal")
+@Suite("The log and its journal")
 struct JournalLogTests {
     @Test(
-        "after a start the log has what it had: the same positions, and every record that it held",
+        "After a start the log has the same positions and records",
         arguments: 1...15 as ClosedRange<UInt64>)
     func restart(seed: UInt64) {
         var settings = InvalidationLog.Settings()
@@ -88,7 +88,7 @@ struct JournalLogTests {
         }
     }
 
-    @Test("streams that were retired are so after a start")
+    @Test("Retired streams stay retired after a start")
     func retired() {
         var settings = InvalidationLog.Settings()
         settings.ageMin = .seconds(20)
@@ -98,7 +98,7 @@ struct JournalLogTests {
         for number in 1...5 as ClosedRange<UInt64> {
             node.run(node.stage.confirm([LogStage.position(1, 9)], members: [], by: number))
         }
-        // The process of member 1 is another from now on.
+        // Member 1 has another process from now on.
         let living = (1...5).map {
             ReplicationMember(LogStage.id($0), LogStage.process($0 == 1 ? 11 : $0), .live)
         }
@@ -112,7 +112,7 @@ struct JournalLogTests {
         #expect(catchUp.positions == node.stage.log.syncedPositions)
     }
 
-    @Test("a log that is larger than its disk gives up what the disk has no room for")
+    @Test("A log larger than its disk limit drops its oldest records")
     func surplus() {
         var limits = JournalWorld.small
         limits.bytesMax = 64 << 10
@@ -131,7 +131,7 @@ struct JournalLogTests {
         #expect(log.heldCount == node.stage.log.heldCount)
     }
 
-    @Test("where something is missing that could still come, giving up makes everything soft")
+    @Test("Dropping records after a gap makes everything stale")
     func givenUp() {
         var stage = LogStage(members: 1...2)
         stage.receive(LogStage.records(1, 1...4) + LogStage.records(1, 6...9), from: 1)

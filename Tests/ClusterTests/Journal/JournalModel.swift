@@ -1,7 +1,7 @@
 import Cluster
 import Ground
 
-/// What a journal has been told, kept without files.
+/// The content of a journal, kept without files.
 struct JournalModel: Equatable {
     var records: [RecordID: [UInt8]] = [:]
     var floors: [ProcessID: UInt64] = [:]
@@ -50,7 +50,7 @@ struct JournalModel: Equatable {
         records = records.filter { $0.key.stream != process || $0.key.number > floor }
     }
 
-    /// What a start has found, in the same form.
+    /// The content that a start has found.
     init(_ kept: PersistedLog) {
         for record in kept.records { records[record.id] = record.encodedContent }
         for floor in kept.floors { floors[floor.process] = floor.count }

@@ -2,11 +2,11 @@ import Cluster
 import Ground
 import Testing
 
-@Suite("The page on the journal")
+@Suite("The page on the journal's format")
 struct JournalPageTests {
     private static let node = NodeID(low: 1, high: 0)
 
-    @Test("a file is written, and read, as the page has it")
+    @Test("A file is written and read as in the page's vector")
     func page() throws {
         var journal = Journal(
             node: Self.node, epoch: 3, released: InvalidationVersion(epoch: 3, count: 0))

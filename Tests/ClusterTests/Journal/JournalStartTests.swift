@@ -2,7 +2,7 @@ import Cluster
 import Ground
 import Testing
 
-@Suite("What a start makes of a journal")
+@Suite("Recovery of a journal at start")
 struct JournalStartTests {
     private static let node = NodeID(low: 1, high: 2)
 
@@ -34,14 +34,14 @@ struct JournalStartTests {
         return (kept.records.count, found.damage)
     }
 
-    @Test("nothing is found where there is nothing")
+    @Test("Without files nothing is found")
     func nothing() {
         let found = JournalRecovery(node: Self.node, files: []).finish()
         #expect(found.epoch == nil && found.persistentState == nil && found.damage == [])
         #expect(found.latestVersion == .zero && found.floors == [] && found.retired == [])
     }
 
-    @Test("files of another node, another version or another kind are damage, each by its name")
+    @Test("Files of another node, version or kind are reported as damage with their names")
     func foreign() {
         var story = Story()
         story.write(3)
@@ -54,7 +54,7 @@ struct JournalStartTests {
         #expect(damage { $0[0] ^= 1 } == [JournalDamage(file: 1, reason: .notAJournalFile)])
         #expect(damage { $0[8] = 2 } == [JournalDamage(file: 1, reason: .version(2))])
         #expect(damage { $0[50] ^= 1 } == [JournalDamage(file: 1, reason: .checksum)])
-        // A newer minor version is read.
+        // A newer minor version can be read.
         #expect(damage { $0[10] = 9 } == [])
         let (kept, other) = JournalRecovery.recover(whole, node: NodeID(low: 9, high: 9))
         #expect(kept.records == [])
@@ -63,7 +63,7 @@ struct JournalStartTests {
         #expect(renamed.found.damage == [JournalDamage(file: 5, reason: .notAJournalFile)])
     }
 
-    @Test("an item that was synced and has changed ends what is found, and nothing else does")
+    @Test("Only a changed synced item ends the recovery")
     func ended() throws {
         var story = Story()
         story.write(3)
@@ -83,7 +83,7 @@ struct JournalStartTests {
         #expect(recover(disk) == (9, []))
     }
 
-    @Test("zeros that were written ahead are neither damage nor bytes of the journal")
+    @Test("Preallocated zeros are neither damage nor content")
     func ahead() throws {
         var story = Story()
         for _ in 0..<30 { story.write(3) }
@@ -101,7 +101,7 @@ struct JournalStartTests {
         #expect(bytes(filled) == bytes(story.disk))
     }
 
-    @Test("items that have changed their places are damage, though each checks for itself")
+    @Test("Exchanged items are damage, although each checksum holds")
     func swapped() throws {
         var story = Story()
         story.write(1)
@@ -119,7 +119,7 @@ struct JournalStartTests {
         #expect(recover(disk) == (1, [.unreadable(1, start)]))
     }
 
-    @Test("one number of a stream with two contents is damage, and with one twice it is not")
+    @Test("Two contents under one number are damage; a duplicate is not")
     func twoContents() {
         let record = LogStage.record(1, 1)
         let other = InvalidationRecord(record.id, content: LogStage.record(1, 2).encodedContent)
@@ -134,7 +134,7 @@ struct JournalStartTests {
         }
     }
 
-    @Test("a file that counts must be there, and whole; one that does not, need not")
+    @Test("A required file must be present and whole; others need not be")
     func older() throws {
         var story = Story()
         story.write(120)
@@ -148,25 +148,23 @@ struct JournalStartTests {
         disk = story.disk
         disk.damage(2) { $0.removeLast() }
         #expect(recover(disk).damage.map(\.file) == [2])
-        // What lies behind what counts is not looked at.
+        // Bytes beyond the required ones are not read.
         disk = story.disk
         disk.damage(2) { $0 += $0.prefix(800) }
         #expect(recover(disk) == (120, []))
-        // Records 1 to 100 need not be kept, and the files that hold only such are gone.
+        // Records 1 to 100 are no longer needed, and the files with only these are gone.
         let dropped = LogWrite.metadata(.dropped(LogStage.position(1, 100)))
         story.run(story.journal.write([dropped], marks: { _, _ in [] }, using: &story.dice))
         let before = story.disk.contents
         story.run(story.journal.write([], marks: { _, _ in [] }, using: &story.dice))
         #expect(story.disk.contents.count < before.count)
-        // Back again, or not: it is the same.
+        // Their presence makes no difference.
         #expect(recover(story.disk) == (20, []))
         let (kept, found) = JournalRecovery.recover(before, node: Self.node)
         #expect(kept.records.count == 20 && found.damage == [])
     }
 
-    @Test(
-        "a file that was begun and not finished is passed over, unless what it goes on from is gone"
-    )
+    @Test("An unfinished file is skipped, unless the file that it continues is missing")
     func unfinished() throws {
         var story = Story()
         story.write(10)
@@ -184,10 +182,10 @@ struct JournalStartTests {
         let end = JournalPosition(file: 1, offset: UInt64(whole))
         #expect(recover(begun(2, after: end, [])) == (10, []))
         #expect(recover(begun(2, after: end, Array(repeating: 7, count: 99))) == (10, []))
-        // The bytes that the new file knows to be synced are not those that there are.
+        // The new file records another synced length than the old file has.
         let more = JournalPosition(file: 1, offset: UInt64(whole) + 8)
         #expect(recover(begun(2, after: more, [])) == (10, [.unreadable(1, whole)]))
-        // One that is shorter than a header was never synced.
+        // A file shorter than a header was never synced.
         var disk = story.disk
         disk.run(.create(2))
         disk.run(.append(2, Array(repeating: 7, count: 80)))
@@ -196,7 +194,7 @@ struct JournalStartTests {
         #expect(recover(disk) == (10, [JournalDamage(file: 2, reason: .notAJournalFile)]))
     }
 
-    @Test("a file that cannot be read is damage, and the others count")
+    @Test("An unreadable file is damage, and the others are recovered")
     func unreadable() {
         var story = Story()
         story.write(120)
@@ -211,14 +209,14 @@ struct JournalStartTests {
         #expect(records.count < 120 && records.count > 60)
     }
 
-    @Test("a batch that fails is written again to another file, and what came of it does not count")
+    @Test("A failed batch is written to another file, and its first writing does not count")
     func failed() throws {
         var story = Story()
         story.write(5)
         let batch = [LogWrite.record(LogStage.record(1, 6), count: 6)]
         let effects = try #require(
             story.journal.write(batch, marks: { _, _ in [] }, using: &story.dice))
-        // It went to disk whole, and nobody knows.
+        // It reached the disk as a whole, but that is unknown.
         for effect in effects { story.disk.run(effect) }
         story.journal.failed()
         #expect(recover(story.disk) == (6, []))
@@ -229,7 +227,7 @@ struct JournalStartTests {
         #expect(Set(kept.records.map(\.id)).count == 6)
     }
 
-    @Test("files of a write that failed go the newest first, each for good before the next")
+    @Test("Files of a failed write are deleted newest first, each durably before the next")
     func failedFiles() throws {
         var story = Story()
         story.write(5)
@@ -247,7 +245,7 @@ struct JournalStartTests {
         let expected = created.reversed().flatMap { [JournalEffect.delete($0), .syncDirectory] }
         #expect(Array(next.prefix(expected.count)) == expected)
         #expect(next[expected.count] == .create((created.max() ?? 0) + 1))
-        // Wherever the power fails among them, nothing is missing.
+        // A power failure at any point loses nothing.
         for effect in next {
             #expect(recover(story.disk).damage == [])
             story.disk.run(effect)

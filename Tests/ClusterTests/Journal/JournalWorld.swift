@@ -2,7 +2,7 @@ import Cluster
 import Ground
 import Testing
 
-/// A journal, its disk, and whoever tells it things at random.
+/// A journal and its disk under random events.
 struct JournalWorld {
     static let node = NodeID(low: 5, high: 6)
 
@@ -11,30 +11,30 @@ struct JournalWorld {
     private(set) var journal: Journal
     private(set) var epoch: UInt64 = 1
     let settings: Journal.Settings
-    /// As of what is synced.
+    /// The content that is synced.
     private(set) var model = JournalModel()
-    /// Since then, each list what was to be written at once.
+    /// The batches since, each written as a whole.
     private var attempts: [[LogWrite]] = []
-    /// Notes that were not synced yet.
+    /// The metadata updates that are not synced yet.
     private var notes: [LogMetadataUpdate] = []
-    /// What this life has invalidated, and what it has found; and what of it is synced.
+    /// The invalidations of this run, those it found, and which are synced.
     private var marks = JournalMarks()
     private var keptMarks: Set<InvalidationVersion> = []
-    /// What waits for a write that failed to be made again.
+    /// The records that wait for another write after a failure.
     private var unwritten: [LogWrite] = []
     private(set) var memory: VoterSetConsensus.PersistentState?
-    /// Every memory that may be found.
+    /// The persistent states that a start may find.
     private var memories: Set<VoterSetConsensus.PersistentState?> = [nil]
-    /// The greatest number of each stream that was written, or is to be.
+    /// The greatest number of each stream that was or will be written.
     private var heads: [ProcessID: UInt64] = [:]
     private(set) var reached = InvalidationVersion.zero
     private(set) var reachedAtMost = InvalidationVersion.zero
     private var count: UInt64 = 0
-    /// What is remembered was written.
+    /// True if the persistent state was written.
     private(set) var hasRemembered = true
-    /// Every record that there ever was.
+    /// Every record that ever existed.
     private(set) var written: Set<InvalidationRecord> = []
-    /// How often what came about.
+    /// Counts of events by name.
     var seen: [String: Int] = [:]
 
     init(seed: UInt64, settings: Journal.Settings) {
@@ -43,7 +43,7 @@ struct JournalWorld {
         journal = Journal(node: Self.node, epoch: 1, settings: settings)
     }
 
-    /// Small files, so that a few records fill one.
+    /// Settings with small files that a few records fill.
     static var small: Journal.Settings {
         var settings = Journal.Settings()
         settings.fileBytesMax = 4_096
@@ -51,7 +51,7 @@ struct JournalWorld {
         return settings
     }
 
-    // MARK: What the log says
+    // MARK: Writes of the log
 
     private func process(_ number: UInt64) -> ProcessID { ProcessID(high: 1, low: number) }
 
@@ -59,12 +59,12 @@ struct JournalWorld {
         process(UInt64.random(in: 1...6, using: &dice))
     }
 
-    /// Records of streams as they come, now and then with a gap, and floors.
+    /// Random records, sometimes with gaps, and floors.
     private mutating func randomBatch() -> [LogWrite] {
         dice.list(max: 40) { $0.next() }.map { _ in
             count += 1
             let process = randomProcess()
-            marks.stamps.insert(InvalidationVersion(epoch: epoch, count: count))
+            marks.versions.insert(InvalidationVersion(epoch: epoch, count: count))
             let isFloor = Int.random(in: 0..<60, using: &dice) == 0
             if Int.random(in: 0..<60, using: &dice) == 0 {
                 return .localPurge(Purge(.hard, [.tag([1, 2])]), count: count)
@@ -85,7 +85,7 @@ struct JournalWorld {
         }
     }
 
-    /// The log drops, retires or forgets something that is synced.
+    /// Drops, retires or forgets something that is synced.
     mutating func note() {
         let waiting = Set(unwritten.compactMap { $0.record?.id.stream })
         let process = randomProcess()
@@ -122,9 +122,9 @@ struct JournalWorld {
 
     private var isMemoryNoted: Bool { memory.map { notes.contains(.consensusState($0)) } ?? false }
 
-    /// Nothing was given to a write that failed and not written again.
+    /// True if no failed write is waiting to be repeated.
     var isSynced: Bool { attempts.isEmpty }
-    /// There was no room yet for some of what was to be written.
+    /// True if something could not be written for want of space.
     var isWaiting: Bool { !unwritten.isEmpty }
 
     // MARK: Writing
@@ -138,7 +138,7 @@ struct JournalWorld {
     /// Writes what waits and what is new.
     mutating func write(_ end: End, _ batch: [LogWrite]? = nil) {
         var batch = unwritten + (batch ?? randomBatch())
-        // What the disk has no room for waits.
+        // Records that do not fit wait.
         var effects = given(batch)
         if effects == nil {
             seen["refused", default: 0] += 1
@@ -148,16 +148,16 @@ struct JournalWorld {
             effects = given([])
         }
         guard let effects else {
-            Issue.record("there is no room to make room")
+            Issue.record("there is no space to make space")
             return
         }
         if isMemoryNoted { memories.insert(memory) }
-        for write in batch { reachedAtMost = max(reachedAtMost, stamp(write)) }
+        for write in batch { reachedAtMost = max(reachedAtMost, version(write)) }
         attempts.append(notes.map { .metadata($0) } + batch)
         let stop = end == .synced ? effects.count : Int.random(in: 0...effects.count, using: &dice)
         for (index, effect) in effects.enumerated() where index <= stop {
             if index < stop { disk.run(effect) } else { disk.fail(effect, using: &dice) }
-            // What came back after a crash is deleted first.
+            // Files that reappeared after a crash are deleted first.
             if case .append = effect { #expect(disk.bytesCount <= settings.bytesMax) }
         }
         seen["rotated", default: 0] += effects.count {
@@ -175,7 +175,7 @@ struct JournalWorld {
         }
     }
 
-    /// Gives the journal what waits.
+    /// Passes waiting records to the journal.
     private mutating func given(_ batch: [LogWrite]) -> [JournalEffect]? {
         let marks = marks
         return journal.write(
@@ -187,8 +187,8 @@ struct JournalWorld {
         journal.synced()
         for write in attempts.removeLast() { model.take(write) }
         for write in batch {
-            reached = max(reached, stamp(write))
-            keptMarks.insert(stamp(write))
+            reached = max(reached, version(write))
+            keptMarks.insert(version(write))
         }
         #expect(journal.latestVersion == reached)
         attempts = []
@@ -199,7 +199,7 @@ struct JournalWorld {
         seen["synced", default: 0] += 1
     }
 
-    private func stamp(_ write: LogWrite) -> InvalidationVersion {
+    private func version(_ write: LogWrite) -> InvalidationVersion {
         switch write {
         case .record(_, let count), .floor(_, let count), .localPurge(_, let count):
             InvalidationVersion(epoch: epoch, count: count)
@@ -207,7 +207,7 @@ struct JournalWorld {
         }
     }
 
-    /// The log gives up what it has to, as far as it is synced.
+    /// Drops the records that the journal asks for, as far as they are synced.
     private mutating func giveUp() {
         let waiting = Set(unwritten.compactMap { $0.record?.id })
         for position in journal.surplusPositions {
@@ -218,10 +218,10 @@ struct JournalWorld {
         }
     }
 
-    // MARK: Starting again
+    // MARK: Restarting
 
-    /// The power fails, and the node starts: what is found is what was synced, and some of what was
-    /// being written since, in order.
+    /// Cuts the power and restarts: finds everything synced, and a prefix of the writes in
+    /// progress.
     mutating func restart() {
         disk.crash(using: &dice)
         let (kept, found) = JournalRecovery.recover(disk.contents, node: Self.node)
@@ -235,8 +235,8 @@ struct JournalWorld {
         if recovered != model { seen["more than synced", default: 0] += 1 }
         let marks = JournalMarks(of: disk.contents, node: Self.node)
         let isKept = keptMarks.allSatisfy(marks.covers)
-        #expect(isKept, "what was synced is not invalidated any more")
-        (self.marks, keptMarks) = (marks, marks.stamps)
+        #expect(isKept, "a synced invalidation is no longer applied")
+        (self.marks, keptMarks) = (marks, marks.versions)
         begin(recovered, found)
     }
 
@@ -258,7 +258,7 @@ struct JournalWorld {
         seen["started", default: 0] += 1
     }
 
-    /// What is synced, and after that any part of one of the attempts, from its beginning on.
+    /// The contents a start may find: everything synced, and any prefix of one attempt after it.
     private var allowed: [JournalModel] {
         var allowed = [model]
         for steps in attempts {

@@ -2,15 +2,15 @@ import Cluster
 import Ground
 import Testing
 
-@Suite("A node that starts serves when it has found its cluster")
+@Suite("A starting node looks for its cluster before it serves")
 struct ClusterDiscoveryTests {
-    @Test("without seeds there is nobody to look for")
+    @Test("Without seeds there is nothing to look for")
     func alone() {
         let stage = JoinStage(seeds: 0)
         #expect(stage.isOver && stage.rule == .unanimous)
     }
 
-    @Test("where nobody answers it serves when its time is over, and opens nothing")
+    @Test("If no seed answers, the node serves after the timeout and never bootstraps")
     func nobody() {
         var stage = JoinStage(seeds: 2)
         stage.resolve()
@@ -20,7 +20,7 @@ struct ClusterDiscoveryTests {
         #expect(!stage.isOver)
         stage.pass(.milliseconds(1))
         #expect(stage.isOver && stage.rule == .never)
-        // One that follows a count needs nobody's answer to serve.
+        // A node that has a voter set needs no answer to serve.
         var counted = JoinStage(seeds: 1, isCounting: true)
         counted.resolve()
         #expect(!counted.isOver)
@@ -28,7 +28,7 @@ struct ClusterDiscoveryTests {
         #expect(counted.isOver)
     }
 
-    @Test("a cluster may be opened while every address answers, and not when one falls silent")
+    @Test("Bootstrap is allowed while every address answers, and not when one is lost")
     func everybody() {
         var stage = JoinStage(seeds: 2)
         stage.resolve()
@@ -41,7 +41,7 @@ struct ClusterDiscoveryTests {
         #expect(stage.rule == .never)
     }
 
-    @Test("where some are expected, nobody's silence counts")
+    @Test("With an expected size, silent seeds do not matter")
     func expected() {
         var stage = JoinStage(seeds: 2, expects: 3)
         #expect(stage.rule == .majority(of: 3))
@@ -50,7 +50,7 @@ struct ClusterDiscoveryTests {
         #expect(stage.rule == .majority(of: 3) && !stage.isOver)
     }
 
-    @Test("its own address among the seeds' is one that answers")
+    @Test("The node's own address among the seeds counts as one that answers")
     func itself() {
         var stage = JoinStage(seeds: 1, isCounting: true)
         stage.watch.seedsResolved([JoinStage.address(200)], isComplete: true)
@@ -62,7 +62,7 @@ struct ClusterDiscoveryTests {
         #expect(stage.isOver && stage.rule == .unanimous)
     }
 
-    @Test("what is missing is said, with why")
+    @Test("What is missing is reported with the reason")
     func missing() {
         var stage = JoinStage(seeds: 2)
         let name = PeerAddress(host: "b.example", port: 8082)
@@ -73,9 +73,9 @@ struct ClusterDiscoveryTests {
             ])
         stage.resolve()
         stage.watch.addressFailed(JoinStage.address(1), reason: "refused")
-        let said = stage.watch.missingSeeds(stage.members.node.discoveryView)
+        let missing = stage.watch.missingSeeds(stage.members.node.discoveryView)
         let addresses = [1, 2].map { JoinStage.address($0) }
-        #expect(said == ["\(addresses[0]): refused", "\(addresses[1]): no answer"])
+        #expect(missing == ["\(addresses[0]): refused", "\(addresses[1]): no answer"])
         stage.connect(1, isOwnDial: true)
         #expect(
             stage.watch.missingSeeds(stage.members.node.discoveryView) == [
@@ -83,7 +83,7 @@ struct ClusterDiscoveryTests {
             ])
     }
 
-    @Test("it waits for the table of whom it meets, and for those in it: met or not reached")
+    @Test("A node waits for the table of each member it meets, and for those in it")
     func table() {
         var stage = JoinStage(seeds: 1, isCounting: true)
         stage.resolve()
@@ -101,7 +101,7 @@ struct ClusterDiscoveryTests {
         #expect(stage.isOver)
     }
 
-    @Test("a seed that has dialled itself need not be dialled")
+    @Test("A seed that has dialled this node need not be dialled")
     func met() {
         var stage = JoinStage(seeds: 1, isCounting: true)
         stage.resolve()
@@ -110,7 +110,7 @@ struct ClusterDiscoveryTests {
         #expect(stage.isOver)
     }
 
-    @Test("a look-up that fails does not say that nobody is there; the time's end does")
+    @Test("A failing name look-up is not an empty result; the timeout ends the wait")
     func names() {
         var stage = JoinStage(seeds: 1, isCounting: true)
         stage.watch.seedsResolved([], isComplete: false)
@@ -125,12 +125,12 @@ struct ClusterDiscoveryTests {
         #expect(!other.isOver)
         other.watch.seedsResolved([JoinStage.address(1)], isComplete: true)
         #expect(other.isOver)
-        // What was found out once holds.
+        // A completed look-up stays complete.
         other.watch.seedsResolved([], isComplete: false)
         #expect(other.isOver)
     }
 
-    @Test("while another process with its id is there it waits")
+    @Test("While another process with its id answers, the node waits")
     func twin() {
         var stage = JoinStage(seeds: 1, isCounting: true)
         stage.resolve()

@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Two processes with one node id")
 struct IdentityTests {
-    @Test("a newcomer with the id of a process that answers is refused", arguments: [4, 5, 6])
+    @Test("A newcomer with the id of a process that answers is refused", arguments: [4, 5, 6])
     func refused(epoch: UInt64) throws {
         var stage = MemberStage()
         let earlier = stage.connect(1)
@@ -19,7 +19,7 @@ struct IdentityTests {
         #expect(stage.node[NodeID(low: 1, high: 0)] == MemberStage.record(1))
     }
 
-    @Test("if the earlier process is silent the newer one takes its place")
+    @Test("If the earlier process is silent, the newer one replaces it")
     func replaced() {
         var stage = MemberStage()
         let earlier = stage.connect(1)
@@ -31,7 +31,7 @@ struct IdentityTests {
         #expect(stage.node[NodeID(low: 1, high: 0)]?.member.process.low == 9)
     }
 
-    @Test("a restart whose earlier process is not connected any more is taken at once")
+    @Test("A restarted node is accepted at once if its earlier process is disconnected")
     func restarted() {
         var stage = MemberStage()
         let earlier = stage.connect(1)
@@ -41,7 +41,7 @@ struct IdentityTests {
         #expect(stage.node[NodeID(low: 1, high: 0)]?.incarnation.epoch == 6)
     }
 
-    @Test("one that was started less often than it is known to have been is told so, and no more")
+    @Test("A process with a lower boot epoch is sent the newer record, and is not accepted")
     func olderHello() throws {
         var stage = MemberStage()
         let earlier = stage.connect(1, run: 9, epoch: 7)
@@ -51,31 +51,32 @@ struct IdentityTests {
         let copy = stage.connect(1, run: 10, epoch: 6)
         #expect(stage.effects.last == .send(.updates([held]), on: copy))
         #expect(stage.connection(1) == nil && stage.node[id] == held)
-        // Whatever it says meanwhile; were the connection closed at once it might not be told.
+        // The connection is not closed at once, so that the record arrives; messages are ignored.
         #expect(stage.happens(.messageReceived(.ping(sequence: 1, updates: []), on: copy)).isEmpty)
         let later = stage.answered(for: .seconds(5))
-        #expect(later.contains(.close(copy, .redundant)) && later.said(on: copy).isEmpty)
+        #expect(later.contains(.close(copy, .redundant)) && later.messages(on: copy).isEmpty)
     }
 
-    @Test("what is only heard of a newer process is checked, and told to the one that answers")
+    @Test("A rumour of a newer process is checked with a ping and forwarded to the earlier one")
     func heardOf() {
         var stage = MemberStage()
-        let (earlier, teller) = (stage.connect(1), stage.connect(2))
+        let (earlier, reporter) = (stage.connect(1), stage.connect(2))
         stage.answered(for: .seconds(1))
         let other = MemberStage.record(1, run: 9, epoch: 6)
-        let asked = stage.happens(.messageReceived(.updates([other]), on: teller)).said(on: earlier)
+        let asked = stage.happens(.messageReceived(.updates([other]), on: reporter)).messages(
+            on: earlier)
         guard case .ping(let sequence, _) = asked.first else {
-            Issue.record("the earlier process is not asked")
+            Issue.record("the earlier process is not pinged")
             return
         }
-        let told = stage.happens(
+        let forwarded = stage.happens(
             .messageReceived(.ack(sequence: sequence, updates: []), on: earlier))
-        #expect(told == [.send(.updates([other]), on: earlier)])
+        #expect(forwarded == [.send(.updates([other]), on: earlier)])
         #expect(stage.node[NodeID(low: 1, high: 0)] == MemberStage.record(1))
     }
 
     @Test(
-        "a node that was started more often than its directory knows serves no more",
+        "A node restored from an older copy of its directory refuses to serve",
         arguments: [
             (5, true, true), (4, true, false), (5, false, false), (3, true, true),
         ] as [(UInt64, Bool, Bool)])
@@ -90,7 +91,7 @@ struct IdentityTests {
         #expect((stage.node.phase == .ended) == isFound)
     }
 
-    @Test("a young process that is contradicted again and again gives way")
+    @Test("A young process that is contradicted repeatedly gives way")
     func young() {
         var stage = MemberStage()
         let line = stage.connect(1)
@@ -104,7 +105,7 @@ struct IdentityTests {
         #expect(stage.node.nextTick == .distantFuture)
     }
 
-    @Test("who is told that an earlier process answers serves no more")
+    @Test("A process told that an earlier one answers stops serving")
     func refusedByPeer() {
         var stage = MemberStage()
         let (line, other) = (stage.connect(1), stage.connect(2))
@@ -116,7 +117,7 @@ struct IdentityTests {
     }
 
     @Test(
-        "of two processes that meet, the one that was here keeps serving",
+        "Of two processes that meet, the earlier one keeps serving",
         arguments: [(1, 9), (9, 1)])
     func twins(earlierRun: UInt64, laterRun: UInt64) {
         var earlier = twin(run: earlierRun)

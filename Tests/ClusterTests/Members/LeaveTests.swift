@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Leaving")
 struct LeaveTests {
-    @Test("everybody is told first; it ends when all have acknowledged")
+    @Test("The members are told first, and leaving ends when all have acknowledged")
     func acknowledged() {
         var stage = MemberStage()
         let lines = (1...3).map { stage.connect($0) }
@@ -12,10 +12,10 @@ struct LeaveTests {
         let left = MemberStage.record(100, .left)
         var last: [MembershipEffect] = []
         for line in lines {
-            let said = effects.said(on: line)
-            #expect(said.first == .updates([left]))
-            guard case .ping(let sequence, _) = said.last else {
-                Issue.record("no question behind the news")
+            let messages = effects.messages(on: line)
+            #expect(messages.first == .updates([left]))
+            guard case .ping(let sequence, _) = messages.last else {
+                Issue.record("no ping after the update")
                 continue
             }
             #expect(last == [])
@@ -25,7 +25,7 @@ struct LeaveTests {
         #expect(stage.node.phase == .ended)
     }
 
-    @Test("who does not acknowledge within 2 s is named")
+    @Test("Members that do not acknowledge within 2 s are reported")
     func unacknowledged() {
         var stage = MemberStage()
         stage.connect(1)
@@ -36,7 +36,7 @@ struct LeaveTests {
         #expect(effects == [.finishLeaving(unacknowledged: ids)])
     }
 
-    @Test("a node that is alone goes at once, and one that goes takes nobody in")
+    @Test("A node without peers leaves at once, and a leaving node accepts no connection")
     func alone() {
         var stage = MemberStage()
         #expect(stage.happens(.leaveRequested).last == .finishLeaving(unacknowledged: []))
@@ -44,7 +44,7 @@ struct LeaveTests {
         #expect(stage.effects.last == .close(id, .leaving))
     }
 
-    @Test("who goes does not deny that it has left")
+    @Test("A leaving node does not refute that it has left")
     func final() {
         var stage = MemberStage()
         let line = stage.connect(1)

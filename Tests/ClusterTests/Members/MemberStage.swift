@@ -1,18 +1,18 @@
 import Cluster
 import Ground
 
-/// One node's membership, and peers that say what a test lets them say.
+/// A node's membership, with peers whose messages the test chooses.
 struct MemberStage {
     static let start = Instant(nanoseconds: 1_000_000_000)
 
     var node: Membership
     var now = MemberStage.start
     var dice = SplitMix64(seed: 7)
-    /// Everything that came out, in order.
+    /// All effects so far, in order.
     private(set) var effects: [MembershipEffect] = []
     private var connections: UInt64 = 0
 
-    /// A node with the id `own`, between peers whose ids are their numbers.
+    /// A node with the number `own`, among peers whose ids are their numbers.
     init(
         own: UInt64 = 100, epoch: UInt64 = 5,
         settings: Membership.Settings = Membership.Settings()
@@ -22,7 +22,7 @@ struct MemberStage {
             now: Self.start)
     }
 
-    /// A member with this number; `run` tells its processes apart.
+    /// The member with this number; `run` distinguishes its processes.
     static func member(_ number: UInt64, run: UInt64 = 0) -> Member {
         Member(
             id: NodeID(low: number, high: 0), process: ProcessID(high: number, low: run),
@@ -45,7 +45,7 @@ struct MemberStage {
         node.connection(to: NodeID(low: number, high: 0))
     }
 
-    /// What comes out of one event.
+    /// Handles an event and returns its effects.
     @discardableResult
     mutating func happens(_ event: MembershipEvent) -> [MembershipEffect] {
         var out: [MembershipEffect] = []
@@ -54,7 +54,7 @@ struct MemberStage {
         return out
     }
 
-    /// A peer's connection is opened.
+    /// Opens a connection of a peer.
     @discardableResult
     mutating func connect(
         _ number: UInt64, run: UInt64 = 0, epoch: UInt64 = 5, isOwnDial: Bool = false
@@ -69,7 +69,7 @@ struct MemberStage {
         return id
     }
 
-    /// Ticks as a shell would for so long; `reply` gives what is said back to each message.
+    /// Ticks for a time; `reply` gives each peer's reply to a message.
     @discardableResult
     mutating func run(
         for interval: Interval,
@@ -94,7 +94,7 @@ struct MemberStage {
         return out
     }
 
-    /// The same where every peer acknowledges, but for the one on a connection that is `silent`.
+    /// The same with peers that acknowledge every ping, except on the connection `silent`.
     @discardableResult
     mutating func answered(
         for interval: Interval, but silent: ConnectionID? = nil
@@ -102,7 +102,7 @@ struct MemberStage {
         run(for: interval) { message, id in id == silent ? nil : Self.ack(message) }
     }
 
-    /// A peer that acknowledges every ping.
+    /// The acknowledgement of a ping.
     static func ack(_ message: GossipMessage) -> GossipMessage? {
         guard case .ping(let sequence, _) = message else { return nil }
         return .ack(sequence: sequence, updates: [])
@@ -110,15 +110,15 @@ struct MemberStage {
 }
 
 extension [MembershipEffect] {
-    /// What was said on a connection.
-    func said(on id: ConnectionID) -> [GossipMessage] {
+    /// The messages sent on a connection.
+    func messages(on id: ConnectionID) -> [GossipMessage] {
         compactMap { effect in
             guard case .send(let message, id) = effect else { return nil }
             return message
         }
     }
 
-    /// The pings, each with the connection that it goes on.
+    /// The pings, each with its connection.
     var pings: [(sequence: UInt32, line: ConnectionID)] {
         compactMap { effect in
             guard case .send(.ping(let sequence, _), let line) = effect else { return nil }
@@ -126,7 +126,7 @@ extension [MembershipEffect] {
         }
     }
 
-    /// How many are asked to ping the member with this number.
+    /// The number of indirect probes of the member with this number.
     func pingRequests(of number: UInt64) -> Int {
         filter { effect in
             guard case .send(.pingRequest(_, let target, _), _) = effect else { return false }
@@ -141,7 +141,7 @@ extension [MembershipEffect] {
         }
     }
 
-    /// What came to be believed, in order.
+    /// The believed states of the member, in order.
     func believed(_ number: UInt64) -> [MemberRecord.State] {
         compactMap { effect in
             guard case .memberChanged(let record, _) = effect, record.member.id.low == number else {

@@ -2,13 +2,13 @@ import Cluster
 import Ground
 import Testing
 
-@Suite("Whom a member dials, and which connection stays")
+@Suite("Dialling, and the choice between connections")
 struct MeshTests {
     private static func address(_ number: UInt64) -> PeerAddress {
         MemberStage.member(number).address
     }
 
-    @Test("seeds are dialled until they answer, ever less often, and no more once connected")
+    @Test("Seeds are dialled with a back-off until they answer")
     func backOff() {
         var stage = MemberStage()
         stage.happens(.seedsResolved([Self.address(1)]))
@@ -29,7 +29,7 @@ struct MeshTests {
         #expect(stage.answered(for: .seconds(60)).dials == [])
     }
 
-    @Test("dead members are dialled for ever, at most a minute apart; those that left are not")
+    @Test("Dead members are dialled for ever, at least once a minute; those that left are not")
     func goneMembers() {
         var stage = MemberStage()
         let line = stage.connect(1)
@@ -46,7 +46,7 @@ struct MeshTests {
         #expect(60...130 ~= dials)
     }
 
-    @Test("at most 16 dials are under way, and no address is dialled twice at once")
+    @Test("At most 16 dials are in progress, and each address is dialled once at a time")
     func dialLimit() {
         var stage = MemberStage()
         stage.happens(.seedsResolved((1...40).map(Self.address)))
@@ -57,7 +57,7 @@ struct MeshTests {
         #expect(stage.effects.dials.count == 17)
     }
 
-    @Test("a seed that the name no longer gives is not dialled any more")
+    @Test("A seed that its name no longer resolves to is not dialled")
     func resolvedAnew() {
         var stage = MemberStage()
         stage.happens(.seedsResolved([Self.address(1)]))
@@ -66,7 +66,7 @@ struct MeshTests {
         #expect(Set(stage.run(for: .seconds(20)).dials) == [Self.address(2)])
     }
 
-    @Test("a node that dials itself notices, and lets the address alone")
+    @Test("A node that dials itself notices it and avoids the address")
     func selfDial() {
         var stage = MemberStage()
         stage.happens(.seedsResolved([Self.address(100)]))
@@ -82,7 +82,7 @@ struct MeshTests {
         #expect(stage.run(for: .seconds(101)).dials == [Self.address(100)])
     }
 
-    @Test("the smaller id takes the later of two connections, and closes the earlier after a while")
+    @Test("The smaller id takes the later of two connections and closes the earlier after a while")
     func decider() {
         var smaller = MemberStage(own: 1)
         let (early, late) = (smaller.connect(2), smaller.connect(2))
@@ -92,7 +92,7 @@ struct MeshTests {
         #expect(smaller.connection(2) == late)
     }
 
-    @Test("the larger id speaks where the smaller one does, but answers decide nothing")
+    @Test("The larger id uses the connection of the smaller one's requests, whatever the replies")
     func follower() {
         var larger = MemberStage(own: 2)
         let peer = MemberStage.member(1).id
@@ -108,7 +108,7 @@ struct MeshTests {
         #expect(larger.connection(1) == early)
     }
 
-    @Test("the larger id leaves the closing to the smaller one, for twice as long")
+    @Test("The larger id leaves the closing to the smaller one, for twice as long")
     func spare() {
         var larger = MemberStage(own: 2)
         let (early, late) = (larger.connect(1), larger.connect(1))
@@ -118,12 +118,12 @@ struct MeshTests {
     }
 
     @Test(
-        "a connection that the peer never saw open costs nothing: the earlier one is there",
+        "If the later connection fails before the peer saw it open, the earlier one is used",
         arguments: [1, 3] as [UInt64])
     func takesOver(own: UInt64) {
         var stage = MemberStage(own: own)
         let (early, late) = (stage.connect(2), stage.connect(2))
-        // The peer has waited for a hello in vain.
+        // The peer never received a HELLO on it.
         stage.answered(for: .seconds(5), but: late)
         let effects = stage.happens(.connectionClosed(late, nil))
         #expect(effects.contains(.useConnection(MemberStage.member(2).id, early)))
@@ -133,7 +133,7 @@ struct MeshTests {
         #expect(!rest.contains(.close(early, .redundant)) && rest.dials.isEmpty)
     }
 
-    @Test("the spare stays while the one in use does not answer, and takes over when it is closed")
+    @Test("The spare connection stays until the one in use answers, and replaces it if it closes")
     func silentSuccessor() {
         var smaller = MemberStage(own: 1)
         let (early, late) = (smaller.connect(2), smaller.connect(2))
@@ -143,7 +143,7 @@ struct MeshTests {
         #expect(smaller.connection(2) == early)
     }
 
-    @Test("what was to be asked on a connection is asked on the one that takes its place")
+    @Test("A pending table request moves to the connection that replaces the first")
     func questionMoves() {
         var smaller = MemberStage(own: 1)
         let (early, late) = (smaller.connect(2), smaller.connect(2))
@@ -151,11 +151,11 @@ struct MeshTests {
         let isQuestion = { (message: GossipMessage) in
             if case .table(_, isRequest: true) = message { true } else { false }
         }
-        #expect(!effects.said(on: early).contains(where: isQuestion))
-        #expect(effects.said(on: late).filter(isQuestion).count == 1)
+        #expect(!effects.messages(on: early).contains(where: isQuestion))
+        #expect(effects.messages(on: late).filter(isQuestion).count == 1)
     }
 
-    @Test("a member that is believed dead has no connection left, spares included")
+    @Test("A dead member has no connection left, spares included")
     func noneOfTheDead() {
         var smaller = MemberStage(own: 1)
         let lines = [smaller.connect(2), smaller.connect(2)]
@@ -165,7 +165,7 @@ struct MeshTests {
         #expect(smaller.connection(2) == nil)
     }
 
-    @Test("a newer process of a member leaves no connection of the earlier one")
+    @Test("A newer process of a member closes the earlier one's connections")
     func successor() {
         var smaller = MemberStage(own: 1)
         let lines = [smaller.connect(2), smaller.connect(2)]
@@ -175,7 +175,7 @@ struct MeshTests {
         #expect(smaller.connection(2) == ConnectionID(3))
     }
 
-    @Test("tables are exchanged every 30 s, in big clusters less often", arguments: [5, 100])
+    @Test("Tables are exchanged every 30 s, less often in large clusters", arguments: [5, 100])
     func exchanges(members: UInt64) {
         var stage = MemberStage(own: 1_000)
         for number in 1...members { stage.connect(number) }
@@ -188,17 +188,17 @@ struct MeshTests {
         #expect((members == 5 ? 9...10 : 3...4) ~= questions)
     }
 
-    @Test("the dialling side asks a stranger for its table at once, and an answer is no question")
+    @Test("The dialling side requests a new peer's table at once; a reply is no request")
     func tables() {
         var stage = MemberStage()
         let line = stage.connect(1, isOwnDial: true)
-        let asked = stage.run(for: .milliseconds(10)).said(on: line)
+        let asked = stage.run(for: .milliseconds(10)).messages(on: line)
         #expect(asked.contains(.table(stage.node.records, isRequest: true)))
         let theirs = [MemberStage.record(1), MemberStage.record(2)]
         let response = stage.happens(.messageReceived(.table(theirs, isRequest: false), on: line))
-        #expect(response.said(on: line) == [])
+        #expect(response.messages(on: line) == [])
         #expect(stage.state(2) == .alive)
         let question = stage.happens(.messageReceived(.table([], isRequest: true), on: line))
-        #expect(question.said(on: line) == [.table(stage.node.records, isRequest: false)])
+        #expect(question.messages(on: line) == [.table(stage.node.records, isRequest: false)])
     }
 }

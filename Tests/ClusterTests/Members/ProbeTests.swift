@@ -2,9 +2,9 @@ import Cluster
 import Ground
 import Testing
 
-@Suite("Asking members for signs of life")
+@Suite("Failure detection")
 struct ProbeTests {
-    @Test("every member is pinged once a round, in a random order")
+    @Test("Every member is pinged once a round, in random order")
     func rounds() {
         var stage = MemberStage()
         let lines = (1...8).map { stage.connect($0) }
@@ -15,7 +15,7 @@ struct ProbeTests {
         #expect(Array(pings.prefix(8)) != lines)
     }
 
-    @Test("a silent member is asked by three others, suspected, told so, and dead in the end")
+    @Test("A silent member is probed by three others, suspected, told so, and declared dead")
     func silence() throws {
         var stage = MemberStage()
         let silent = stage.connect(1)
@@ -31,9 +31,9 @@ struct ProbeTests {
         let accused = stage.answered(for: .milliseconds(600), but: silent)
         #expect(stage.state(1) == .suspected)
         let own = MemberStage.record(1, .suspected)
-        #expect(accused.said(on: silent).contains(.updates([own])))
+        #expect(accused.messages(on: silent).contains(.updates([own])))
 
-        // Alone with its suspicion the node waits for six times the least time.
+        // Without confirmations the suspicion lasts six times the minimum.
         stage.answered(for: .seconds(20), but: silent)
         #expect(stage.state(1) == .suspected)
         let end = stage.answered(for: .seconds(8), but: silent)
@@ -42,7 +42,7 @@ struct ProbeTests {
         #expect(end.contains(.memberChanged(MemberStage.record(1, .dead), before: own)))
     }
 
-    @Test("two more accusers of their own leave the least time; who repeats it does not count")
+    @Test("Two independent confirmations reduce the timeout to the minimum; repetitions do not")
     func confirmations() {
         func deadAfter(_ accuse: (inout MemberStage, UInt64) -> Void) -> Int64 {
             var stage = MemberStage()
@@ -67,7 +67,7 @@ struct ProbeTests {
         #expect(23_500...25_000 ~= repeated)
     }
 
-    @Test("an answer through another member is an answer")
+    @Test("A reply through another member counts")
     func indirectAnswer() {
         var stage = MemberStage()
         let silent = stage.connect(1)
@@ -82,7 +82,7 @@ struct ProbeTests {
         #expect(stage.node.healthScore == 0)
     }
 
-    @Test("who hears neither yes nor no from those it asks trusts itself less, and asks less often")
+    @Test("Without ack or nack from its helpers a node lowers its health and probes less often")
     func localHealth() {
         func life(nack: Bool) -> (health: Int, pings: Int) {
             var stage = MemberStage()
@@ -99,7 +99,7 @@ struct ProbeTests {
         #expect(life(nack: false).pings < 4)
     }
 
-    @Test("a request is passed on, its answer comes back, and a nack before the asker gives up")
+    @Test("A relay forwards the ping and its ack, and sends a nack before the requester gives up")
     func relays() throws {
         var stage = MemberStage()
         let (requester, target) = (stage.connect(1), stage.connect(2))
@@ -109,11 +109,12 @@ struct ProbeTests {
             .messageReceived(.pingRequest(sequence: 900, target: id, updates: []), on: requester))
         let sequence = try #require(passed.pings.first { $0.line == target }?.sequence)
         #expect(
-            stage.run(for: .milliseconds(450)).said(on: requester).contains(.nack(sequence: 900)))
+            stage.run(for: .milliseconds(450)).messages(on: requester).contains(
+                .nack(sequence: 900)))
         let response = stage.happens(
             .messageReceived(.ack(sequence: sequence, updates: []), on: target))
         #expect(
-            response.said(on: requester).contains {
+            response.messages(on: requester).contains {
                 if case .ack(900, _) = $0 { true } else { false }
             })
         let unknown = NodeID(low: 77, high: 0)
@@ -123,7 +124,7 @@ struct ProbeTests {
         #expect(refused == [.send(.nack(sequence: 901), on: requester)])
     }
 
-    @Test("time in which the process stood still counts against nobody")
+    @Test("Time in which the process was suspended does not count as silence")
     func standstill() {
         var stage = MemberStage()
         for number in 1...4 { stage.connect(UInt64(number)) }
@@ -136,7 +137,7 @@ struct ProbeTests {
         #expect(stage.node.healthScore == 1)
     }
 
-    @Test("what is heard after a standstill, before the late tick, does not wait for it again")
+    @Test("A message after a suspension but before the late tick is not delayed by it")
     func afterStandstill() {
         var stage = MemberStage()
         let line = stage.connect(2)
@@ -151,7 +152,7 @@ struct ProbeTests {
     }
 
     @Test(
-        "a connection that breaks is dialled and its member probed next, which is no proof",
+        "The member of a broken connection is dialled and probed next, but not suspected",
         arguments: 1...6)
     func brokenConnection(number: UInt64) throws {
         var stage = MemberStage()
@@ -166,7 +167,7 @@ struct ProbeTests {
         #expect(stage.state(number) == .alive)
     }
 
-    @Test("a connection on which a ping is not answered for 10 s is replaced")
+    @Test("A connection on which a ping is unanswered for 10 s is replaced")
     func silentConnection() {
         var stage = MemberStage()
         let silent = stage.connect(1)

@@ -2,9 +2,9 @@ import Cluster
 import Ground
 import Testing
 
-@Suite("What members believe of each other")
+@Suite("Merging of member records")
 struct RecordTests {
-    @Test("of two records everybody keeps the same one, in whatever order they come")
+    @Test("All nodes keep the same one of two records, in any order")
     func order() {
         var records: [MemberRecord] = []
         for run in 1...2 as ClosedRange<UInt64> {
@@ -24,7 +24,7 @@ struct RecordTests {
     }
 
     @Test(
-        "who hears that it is suspected or dead raises its incarnation and tells everybody at once",
+        "A node that hears of its suspicion or death raises its incarnation and tells all",
         arguments: [MemberRecord.State.suspected, .dead, .left])
     func refutation(state: MemberRecord.State) {
         var stage = MemberStage()
@@ -34,14 +34,14 @@ struct RecordTests {
         let own = MemberStage.record(100, count: 5)
         #expect(stage.node.own == own)
         #expect(effects.filter { $0 == .send(.updates([own]), on: lines[2]) }.count == 1)
-        #expect(lines.allSatisfy { effects.said(on: $0).contains(.updates([own])) })
+        #expect(lines.allSatisfy { effects.messages(on: $0).contains(.updates([own])) })
         #expect(stage.node.healthScore == 1)
         let stale = stage.happens(
             .messageReceived(.updates([MemberStage.record(100, count: 4, .dead)]), on: lines[1]))
         #expect(stale.isEmpty)
     }
 
-    @Test("a refutation clears a suspicion; the same incarnation does not")
+    @Test("A refutation clears a suspicion; the same incarnation does not")
     func cleared() {
         var stage = MemberStage()
         let line = stage.connect(2)
@@ -55,14 +55,15 @@ struct RecordTests {
         #expect(stage.effects.believed(1) == [.alive, .suspected, .alive])
     }
 
-    @Test("a death that is heard of makes a live member suspected, and it is told")
+    @Test("A rumour that a live member is dead makes it suspected, and it is told")
     func hearsayOfDeath() throws {
         var stage = MemberStage()
-        let (accused, teller) = (stage.connect(1), stage.connect(2))
+        let (accused, reporter) = (stage.connect(1), stage.connect(2))
         let dead = MemberStage.record(1, .dead)
-        let effects = stage.happens(.messageReceived(.table([dead], isRequest: false), on: teller))
+        let effects = stage.happens(
+            .messageReceived(.table([dead], isRequest: false), on: reporter))
         #expect(stage.state(1) == .suspected)
-        #expect(effects.said(on: accused) == [.updates([MemberStage.record(1, .suspected)])])
+        #expect(effects.messages(on: accused) == [.updates([MemberStage.record(1, .suspected)])])
         stage.answered(for: .milliseconds(3_900))
         #expect(stage.state(1) == .suspected)
         let end = stage.answered(for: .milliseconds(200))
@@ -70,7 +71,7 @@ struct RecordTests {
         #expect(end.contains(.close(accused, .dead)))
     }
 
-    @Test("a dead member that is not known, and one that says that it left, are believed at once")
+    @Test("The death of an unknown member, and a member's own leaving, are accepted at once")
     func believedAtOnce() {
         var stage = MemberStage()
         let line = stage.connect(2)
@@ -82,7 +83,7 @@ struct RecordTests {
         let alive = [MemberStage.record(1), MemberStage.record(1, .dead)]
         stage.happens(.messageReceived(.updates(alive), on: line))
         #expect(stage.state(1) == .left)
-        // Final for that process: its successor is another one.
+        // Final for that process, but not for its successor.
         stage.happens(
             .messageReceived(.updates([MemberStage.record(1, run: 1, epoch: 6)]), on: line))
         #expect(stage.state(1) == .left)
@@ -90,7 +91,7 @@ struct RecordTests {
         #expect(stage.state(1) == .alive)
     }
 
-    @Test("a change is pushed by who finds it, and repeated on pings so many times by who hears it")
+    @Test("A change is pushed by its observer and repeated on pings by those that hear of it")
     func dissemination() {
         var stage = MemberStage()
         let lines = (1...4).map { stage.connect($0) }
@@ -101,7 +102,7 @@ struct RecordTests {
         for sequence in 1...20 as ClosedRange<UInt32> {
             let response = stage.happens(
                 .messageReceived(.ping(sequence: sequence, updates: []), on: lines[1]))
-            #expect(response.said(on: lines[0]) == [])
+            #expect(response.messages(on: lines[0]) == [])
             if response == [.send(.ack(sequence: sequence, updates: [record]), on: lines[1])] {
                 riding += 1
             }
@@ -115,10 +116,11 @@ struct RecordTests {
 
         stage.connect(5)
         let found = stage.answered(for: .milliseconds(300))
-        #expect(lines.allSatisfy { found.said(on: $0).contains(.updates([MemberStage.record(5)])) })
+        #expect(
+            lines.allSatisfy { found.messages(on: $0).contains(.updates([MemberStage.record(5)])) })
     }
 
-    @Test("a role that changes raises the incarnation and is told to everybody")
+    @Test("A change of role raises the incarnation and is sent to all")
     func role() {
         var stage = MemberStage()
         let line = stage.connect(1)
@@ -131,7 +133,7 @@ struct RecordTests {
         #expect(stage.happens(.roleChanged([.isCaughtUp, .isDraining])) == [])
     }
 
-    @Test("one member more than the limit is refused; one that is gone makes room")
+    @Test("A member beyond the limit is refused; one that is gone frees a place")
     func limit() throws {
         var settings = Membership.Settings()
         settings.membersMax = 4

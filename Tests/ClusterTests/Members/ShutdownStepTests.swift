@@ -1,10 +1,10 @@
 import Cluster
 import Testing
 
-@Suite("How a node goes")
+@Suite("The order of a shutdown")
 struct ShutdownStepTests {
     @Test(
-        "answers are given or broken off before the others stop waiting for it",
+        "Responses end before the other members stop waiting for the node",
         arguments: [true, false])
     func order(isQuiet: Bool) {
         var steps = [ShutdownStep.finishingRequests]

@@ -2,9 +2,9 @@ import Cluster
 import Ground
 import Testing
 
-@Suite("Frames between peers are read as they were written")
+@Suite("Encoding and decoding of peer frames")
 struct FrameCodecTests {
-    @Test("a head is twelve bytes: size, type, flags, reserved, stream")
+    @Test("A frame header has twelve bytes: size, type, flags, reserved, stream")
     func head() throws {
         let head = PeerFrameHeader(.held, stream: 0x0403_0201, payloadBytes: 0xBA98)
         let written = head.bytes
@@ -16,7 +16,7 @@ struct FrameCodecTests {
     }
 
     @Test(
-        "whatever is written is read again, and written the same",
+        "A decoded frame encodes to the same bytes",
         arguments: 1...4 as ClosedRange<UInt64>)
     func roundTrips(seed: UInt64) throws {
         var dice = SplitMix64(seed: seed)
@@ -38,7 +38,7 @@ struct FrameCodecTests {
         #expect(sizesSeen.count > 150)
     }
 
-    @Test("facts keep their meaning on another clock: never younger, never fresher")
+    @Test("Times of an entry convert to another clock, never younger and never fresher")
     func facts() {
         var dice = SplitMix64(seed: 5)
         for _ in 0..<2_000 {
@@ -59,7 +59,7 @@ struct FrameCodecTests {
         }
     }
 
-    @Test("what the origin has validated is never held for younger than it is")
+    @Test("The time of validation never becomes later")
     func validated() {
         var dice = SplitMix64(seed: 6)
         for _ in 0..<2_000 {
@@ -85,7 +85,7 @@ struct FrameCodecTests {
         #expect(arrived.validatedAt == .distantPast)
     }
 
-    @Test("what is fresh for ever is so on the other side")
+    @Test("Endless freshness stays endless")
     func forEver() {
         let facts = EntryMetadata(
             size: 9, generatedAt: Instant(nanoseconds: .min), freshUntil: .distantFuture, flags: [],
@@ -96,7 +96,7 @@ struct FrameCodecTests {
         #expect(now - arrived.generatedAt > .seconds(9_000_000_000))
     }
 
-    @Test("a touch keeps its age; one from the future has none")
+    @Test("A touch keeps its age; one from the future has none")
     func touches() {
         let touch = Touch(digest: PeerSamples.name(1).digest, count: 3, lastAccess: 1_000)
         #expect(AgedTouch(touch, now: 1_060).ageSeconds == 60)
@@ -105,14 +105,14 @@ struct FrameCodecTests {
         #expect(AgedTouch(touch, now: 1_060).touch(now: 50).lastAccess == 0)
     }
 
-    @Test("a text is cut between characters")
+    @Test("Text is truncated between characters")
     func text() throws {
         let long = String(repeating: "€", count: 200)
         let read = try PeerFrame.read(Goodbye(.leaving, long).frame)
         #expect(read == .goodbye(Goodbye(.leaving, String(repeating: "€", count: 85))))
     }
 
-    @Test("no entity tag goes with what has no head")
+    @Test("Without a head there is no entity tag")
     func bareFacts() throws {
         var entry = PeerSamples.notModified
         entry.facts.entityTag = Extent(start: 6, count: 4)
@@ -121,7 +121,7 @@ struct FrameCodecTests {
     }
 }
 
-@Suite("Gossip that does not fit in a frame")
+@Suite("Gossip larger than a frame")
 struct GossipSplitTests {
     private func records(_ count: Int) -> [MemberRecord] {
         (0..<count).map { number in
@@ -153,7 +153,8 @@ struct GossipSplitTests {
         }
     }
 
-    @Test("a table of 256 members with the longest names comes whole, and asks once, at its end")
+    @Test(
+        "A table of 256 members with the longest names arrives whole, with one request at its end")
     func table() throws {
         let table = records(256)
         let positions = (0..<2_000).map {
@@ -170,7 +171,7 @@ struct GossipSplitTests {
         #expect(asks == [false, false, true])
     }
 
-    @Test("a ping with too much news is news, and then the ping")
+    @Test("A ping with too many updates is sent as updates and then the ping")
     func ping() throws {
         let news = records(220)
         let read = try read(Gossip(.ping(sequence: 8, updates: news)).frames)
@@ -181,9 +182,9 @@ struct GossipSplitTests {
         }
     }
 
-    @Test("what fits to the byte is one frame, one record more makes another")
+    @Test("Updates that fit exactly are one frame, and one record more makes another")
     func edge() throws {
-        // 24 of the fixed part, 316 for each record, 28 for each position.
+        // 24 bytes of the fixed part, 316 for each record, 28 for each position.
         let news = records(200)
         let fetch = { (count: Int) in
             Gossip(

@@ -6,11 +6,11 @@ import Trials
 @Suite("Damaged frames")
 struct FrameDamageTests {
     @Test(
-        "a payload that is cut within its fixed part or a field is a fault",
+        "A payload truncated in its fixed part or a field is a fault",
         arguments: PeerSamples.names)
     func truncated(name: String) throws {
         let (_, kind, whole) = try PeerSamples.named(name)
-        // It may end behind the fixed part and behind each field.
+        // It may end after the fixed part and after each field.
         var ends = [Int(whole.span.little16(at: 0))]
         while let end = ends.last, end < whole.count {
             ends.append(end + 4 + Int(whole.span.little16(at: end + 2)))
@@ -23,13 +23,13 @@ struct FrameDamageTests {
                 #expect(ends.contains(count), "\(name) cut to \(count)")
             } catch {
                 let isOfPart = error == .truncated(kind)
-                // Without its member or its head a whole payload makes no sense.
+                // Without its member or its head a complete payload is invalid.
                 #expect(isOfPart || (error == .malformed(kind) && ends.contains(count)))
             }
         }
     }
 
-    @Test("a fixed part that is shorter than in version 1 is a fault", arguments: PeerSamples.names)
+    @Test("A fixed part shorter than in version 1 is a fault", arguments: PeerSamples.names)
     func shortened(name: String) throws {
         let (_, kind, whole) = try PeerSamples.named(name)
         let size = Int(whole.span.little16(at: 0))
@@ -40,7 +40,8 @@ struct FrameDamageTests {
         }
     }
 
-    @Test("whatever one byte is, it is read as something or a fault", arguments: PeerSamples.names)
+    @Test(
+        "With any value of any byte a payload decodes or is a fault", arguments: PeerSamples.names)
     func damaged(name: String) throws {
         let (_, kind, whole) = try PeerSamples.named(name)
         var faults = 0
@@ -57,12 +58,12 @@ struct FrameDamageTests {
                 }
             }
         }
-        // The first bytes are a size: most others of it lead out of the payload.
+        // The first bytes are a size, and most other values exceed the payload.
         #expect(faults >= 255)
         #expect(others > 0 || [.fetching, .absent, .behind].contains(kind))
     }
 
-    @Test("random bytes are read as something or a fault")
+    @Test("Random bytes decode or are a fault")
     func noise() {
         var dice = SplitMix64(seed: 11)
         var read = 0
@@ -78,9 +79,9 @@ struct FrameDamageTests {
     }
 }
 
-@Suite("What peers cannot mean")
+@Suite("Contradictory frames")
 struct FrameSenseTests {
-    @Test("an entity tag or a part that lies outside of its head is a fault")
+    @Test("An entity tag or a part outside its head is a fault")
     func places() throws {
         for (offset, limit) in [(60, 8), (64, 6)] {
             var bytes = try PeerFrame.answer(.held(PeerSamples.entry)).parts().payload
@@ -97,7 +98,7 @@ struct FrameSenseTests {
         }
     }
 
-    @Test("HELLO of another protocol, of no version, or with limits below the least")
+    @Test("A HELLO of another protocol, without versions, or with limits that are too small")
     func hello() throws {
         let whole = try PeerFrame.hello(PeerSamples.hello).parts().payload
         var bytes = whole
@@ -120,7 +121,7 @@ struct FrameSenseTests {
         }
     }
 
-    @Test("a grant of nothing is a fault")
+    @Test("A grant of zero bytes is a fault")
     func credit() throws {
         #expect(PeerFrame.fault(.credit, [8, 0, 0, 0, 0, 0, 0, 0]) == .emptyFrame(.credit))
     }

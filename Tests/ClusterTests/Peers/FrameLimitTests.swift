@@ -18,7 +18,7 @@ struct FrameLimitTests {
 
     private func refusal(_ frame: PeerFrame) throws -> SendError? {
         do {
-            // What may be sent may be received.
+            // Whatever may be sent may be received.
             let bytes = try frame.bytes()
             #expect(try PeerFrame.read(bytes) == frame)
             return nil
@@ -40,7 +40,7 @@ struct FrameLimitTests {
         return PeerFrame.fault(kind, payload)
     }
 
-    @Test("a frame above its limit is a fault before a byte of it came")
+    @Test("A frame above its limit is a fault at its header")
     func frames() {
         #expect(fault(.data, payloadBytes: 16_384) == nil)
         #expect(fault(.data, payloadBytes: 16_385) == .tooLong(.data))
@@ -51,7 +51,7 @@ struct FrameLimitTests {
         }
     }
 
-    @Test("every part of a question has a limit, and all at their limits fit in a frame")
+    @Test("Every part of a query has a limit, and all at their limits fit in a frame")
     func questions() throws {
         var full = PeerSamples.question
         full.key = Array(repeating: 1, count: 16_384)
@@ -91,7 +91,7 @@ struct FrameLimitTests {
         #expect(try fault(.question(PeerSamples.question), with: many) == .tooLong(.positions))
     }
 
-    @Test("an entry has a limit on its key, its tags, and the whole of its frame")
+    @Test("An entry has limits on its key, its tags and its whole frame")
     func entries() throws {
         var entry = PeerSamples.entry
         entry.tags = Array(repeating: [1], count: 1_000)
@@ -116,24 +116,24 @@ struct FrameLimitTests {
         #expect(try fault(.answer(.held(PeerSamples.entry)), with: [key]) == .tooLong(.key))
     }
 
-    @Test("a batch of touches or offers has a limit")
+    @Test("A batch of touches or offers has a limit")
     func batches() throws {
         var dice = SplitMix64(seed: 3)
         var touches = (0..<1_024).map { _ in AgedTouch.random(using: &dice) }
         var offers = (0..<512).map { _ in PeerOffer.random(using: &dice) }
-        var verdicts = (0..<512).map { _ in OfferOutcome.random(using: &dice) }
+        var outcomes = (0..<512).map { _ in OfferOutcome.random(using: &dice) }
         #expect(try refusal(.touches(touches)) == nil)
         #expect(try refusal(.offers(offers)) == nil)
-        #expect(try refusal(.verdicts(verdicts)) == nil)
+        #expect(try refusal(.outcomes(outcomes)) == nil)
         let more = (tag: UInt16(1), value: [UInt8](repeating: 1, count: 60))
         #expect(try fault(.touches(touches), with: [more]) == .tooLong(.touches))
         #expect(try fault(.offers(offers), with: [more]) == .tooLong(.offers))
-        #expect(try fault(.verdicts(verdicts), with: [more]) == .tooLong(.offers))
+        #expect(try fault(.outcomes(outcomes), with: [more]) == .tooLong(.offers))
         touches.append(touches[0])
         offers.append(offers[0])
-        verdicts.append(verdicts[0])
+        outcomes.append(outcomes[0])
         #expect(try refusal(.touches(touches)) == .tooLong(.touches))
         #expect(try refusal(.offers(offers)) == .tooLong(.offers))
-        #expect(try refusal(.verdicts(verdicts)) == .tooLong(.offers))
+        #expect(try refusal(.outcomes(outcomes)) == .tooLong(.offers))
     }
 }

@@ -2,9 +2,9 @@ import Cluster
 import Ground
 import Testing
 
-@Suite("What a newer version adds")
+@Suite("Compatibility with newer versions")
 struct FrameVersionTests {
-    @Test("a longer fixed part is skipped to its end", arguments: PeerSamples.names)
+    @Test("A longer fixed part is skipped to its end", arguments: PeerSamples.names)
     func fixedPart(name: String) throws {
         var (frame, kind, bytes) = try PeerSamples.named(name)
         let size = Int(bytes.span.little16(at: 0))
@@ -14,7 +14,7 @@ struct FrameVersionTests {
     }
 
     @Test(
-        "a field with an unknown tag is skipped, wherever it stands", arguments: PeerSamples.names)
+        "An unknown field is skipped, wherever it is", arguments: PeerSamples.names)
     func fields(name: String) throws {
         let (frame, kind, whole) = try PeerSamples.named(name)
         var end = Int(whole.span.little16(at: 0))
@@ -27,7 +27,7 @@ struct FrameVersionTests {
         }
     }
 
-    @Test("the parts of lists may be longer", arguments: ["TOUCHES", "OFFER", "OFFER_ANSWERED"])
+    @Test("The items of lists may be longer", arguments: ["TOUCHES", "OFFER", "OFFER_ANSWERED"])
     func items(name: String) throws {
         var (frame, kind, bytes) = try PeerSamples.named(name)
         var start = 2
@@ -40,29 +40,29 @@ struct FrameVersionTests {
         #expect(try PeerFrame.read(kind, bytes) == frame)
     }
 
-    @Test("a question of a node that knows nothing of what requests are called is one without")
+    @Test("A query from a node without request ids decodes as one without")
     func untraced() throws {
         let frame = PeerFrame.question(PeerSamples.untracedQuestion)
         let bytes = try frame.bytes()
         #expect(try PeerFrame.read(bytes) == frame)
         let named = try PeerFrame.question(PeerSamples.question).bytes()
-        // What is new stands behind all that the other one reads.
+        // The new part follows everything that the older node reads.
         let head = PeerFrameHeader.bytesCount
         #expect(named[head...].starts(with: bytes[head...]))
     }
 
-    @Test("of a field that is no list and comes twice the last counts")
+    @Test("Of a repeated single field the last one counts")
     func twice() throws {
         var (_, kind, bytes) = try PeerSamples.named("ASK")
         bytes += [1, 0, 2, 0, UInt8(ascii: "h"), UInt8(ascii: "i")]
         guard case .question(let question)? = try PeerFrame.read(kind, bytes) else {
-            Issue.record("no question")
+            Issue.record("no query")
             return
         }
         #expect(question.key == Array("hi".utf8))
     }
 
-    @Test("a member's record that is not understood is left out, the others are taken")
+    @Test("A member record that is not understood is skipped; the others are read")
     func records() throws {
         let other = MemberRecord(PeerSamples.member, Incarnation(epoch: 99, count: 0), .left)
         let gossip = Gossip(.updates([PeerSamples.record, other, PeerSamples.record]))
@@ -82,7 +82,7 @@ struct FrameVersionTests {
         }
     }
 
-    @Test("gossip of an unknown kind is skipped; so is a question, and an unknown frame")
+    @Test("Unknown kinds of gossip, queries and frames are skipped")
     func kinds() throws {
         var (_, kind, bytes) = try PeerSamples.named("GOSSIP ping")
         bytes[2] = 7
@@ -93,7 +93,7 @@ struct FrameVersionTests {
         #expect(try PeerFrame.read(PeerFrameKind(rawValue: 99), [1, 2]) == nil)
     }
 
-    @Test("codes and reasons that are not known are kept")
+    @Test("Unknown codes and reasons are kept")
     func codes() throws {
         #expect(
             try PeerFrame.read(.declined, [4, 0, 200, 0])
@@ -105,7 +105,7 @@ struct FrameVersionTests {
     }
 
     @Test(
-        "the newest version that both speak is spoken",
+        "The newest common version is used",
         arguments: [
             (1...1, 1...1, 1), (1...2, 1...1, 1), (1...3, 2...4, 3), (2...9, 1...2, 2),
             (1...1, 2...2, nil), (3...4, 1...2, nil),
@@ -115,7 +115,7 @@ struct FrameVersionTests {
         #expect(PeerProtocol.commonVersion(theirs, own) == version)
     }
 
-    @Test("of a HELLO of versions to come nothing but the versions is read")
+    @Test("Of a HELLO of later versions only the versions are read")
     func laterHello() throws {
         var (_, _, bytes) = try PeerSamples.named("HELLO")
         (bytes[10], bytes[12]) = (7, 8)

@@ -3,9 +3,9 @@ import Ground
 import Testing
 import Trials
 
-@Suite("What nodes say about invalidations, in frames")
+@Suite("Frames about invalidations")
 struct InvalidationFramesTests {
-    /// The messages in `frames`, read in this order on one connection.
+    /// The messages in `frames`, read in order on one connection.
     private func read(_ frames: [[UInt8]]) throws -> [InvalidationMessage] {
         var reader = InvalidationMessageDecoder()
         var messages: [InvalidationMessage] = []
@@ -23,7 +23,7 @@ struct InvalidationFramesTests {
     }
 
     @Test(
-        "whatever its size, a message is read as it was written, all its parts joined",
+        "A message of any size decodes to the same message, with all its frames joined",
         arguments: Trials.seeds(1...4))
     func roundTrips(seed: UInt64) throws {
         var dice = SplitMix64(seed: seed)
@@ -41,7 +41,7 @@ struct InvalidationFramesTests {
         #expect(severalSeen == [32, 33, 34, 36, 38])
     }
 
-    @Test("an answer for all streams that a log may know counts when its last frame has come")
+    @Test("A reply in many frames is complete with its last frame")
     func answer() throws {
         let positions = { (count: Int, low: UInt64) in
             (0..<UInt64(count)).map {
@@ -57,13 +57,13 @@ struct InvalidationFramesTests {
         #expect(frames.count > 2)
         #expect(try read(frames) == [response])
         #expect(try read(Array(frames.dropLast())) == [])
-        // What was begun on one connection ends with it, and counts for no other answer.
+        // An unfinished message ends with its connection and is not part of another reply.
         let ping = try InvalidationMessage.roundRequest(1, digest: 2).frames()
         #expect(throws: PeerFault.unexpectedFrame(.round)) { try read(frames.dropLast() + ping) }
         #expect(try read(frames + ping) == [response, .roundRequest(1, digest: 2)])
     }
 
-    @Test("a repair says what it looked for with the last of its records")
+    @Test("A repair response names the covered ranges with the last of its records")
     func repair() throws {
         var dice = SplitMix64(seed: 8)
         let records = (0..<40).map { number in
@@ -87,7 +87,7 @@ struct InvalidationFramesTests {
         #expect(responses.last?.covered == ranges && responses.last?.floors == floors)
     }
 
-    @Test("every confirmation's frame names all members")
+    @Test("Every frame of a confirmation names all members")
     func confirmation() throws {
         var dice = SplitMix64(seed: 9)
         let members = (0..<PeerProtocol.confirmationMembersMax).map { _ in NodeID(using: &dice) }
@@ -101,9 +101,9 @@ struct InvalidationFramesTests {
         #expect(found == positions)
     }
 
-    @Test("the longest record that can come goes on in a push and in a repair")
+    @Test("The longest possible record fits in a push and in a repair response")
     func longest() throws {
-        // 65,536, less the fixed part, the field's head, and what a record takes.
+        // 65,536, less the fixed part, the field's header and the overhead of a record.
         let content = Array(repeating: UInt8(3), count: 65_536 - 2 - 4 - 34 - 4)
         let name = RecordID(stream: PeerSamples.member.process, number: 1)
         let record = InvalidationRecord(name, content: content)
@@ -119,7 +119,7 @@ struct InvalidationFramesTests {
         }
     }
 
-    @Test("what is above a limit is not sent")
+    @Test("Messages above a limit are not sent")
     func limits() throws {
         func many<Element>(_ element: Element, _ count: Int) -> [Element] {
             Array(repeating: element, count: count + 1)
@@ -148,7 +148,7 @@ struct InvalidationFramesTests {
         }
     }
 
-    @Test("what is above a limit is a fault when it comes")
+    @Test("Messages above a limit are a fault on arrival")
     func faults() throws {
         func fault(
             _ message: InvalidationMessage, repeated field: [UInt8], times: Int
@@ -174,7 +174,7 @@ struct InvalidationFramesTests {
             #expect(try fault(message, repeated: field, times: times) == nil)
             #expect(try fault(message, repeated: field, times: times + 1) == .tooLong(limit))
         }
-        // An answer's limit holds over all its frames.
+        // The limit of a reply applies to all its frames together.
         let most = Array(repeating: PeerSamples.position, count: PeerProtocol.messagePositionsMax)
         let view = VoterSetView(configuration: nil, isCurrent: false)
         var frames = try InvalidationMessage.roundResponse(
@@ -185,7 +185,7 @@ struct InvalidationFramesTests {
         #expect(throws: PeerFault.tooLong(.positions)) { try read(frames) }
     }
 
-    @Test("a range of no numbers, a record that is damaged, and a count of nobody make no sense")
+    @Test("Empty ranges, damaged records and impossible voter sets are faults")
     func senseless() throws {
         var (kind, bytes) = try PeerFrame.invalidations(.repairRequest([PeerSamples.range])).parts()
         bytes[bytes.count - 8] = 4
@@ -193,16 +193,16 @@ struct InvalidationFramesTests {
         (kind, bytes) = try PeerFrame.invalidations(.push([PeerSamples.invalidation])).parts()
         bytes[bytes.count - 1] ^= 1
         #expect(throws: PeerFault.malformed(.invalidations)) { try PeerFrame.read(kind, bytes) }
-        let standing = VoterConfiguration(VoterSet(foundedBy: PeerSamples.member.id))
-        let view = VoterSetView(configuration: standing, isCurrent: false)
+        let configuration = VoterConfiguration(VoterSet(foundedBy: PeerSamples.member.id))
+        let view = VoterSetView(configuration: configuration, isCurrent: false)
         let response = FenceResponse(round: nil, synced: [], view: view)
         (kind, bytes) = try PeerFrame.invalidations(.roundResponse(response, retired: [])).parts()
-        // Generation 2 with the opener alone can be; generation 0 cannot.
+        // Generation 2 with the founder alone is possible, generation 0 is not.
         bytes[12 + 4 + 6 + 2] = 0
         #expect(throws: PeerFault.malformed(.roundReply)) { try PeerFrame.read(kind, bytes) }
     }
 
-    @Test("a frame that is cut or damaged is a fault, or a message that can be written")
+    @Test("A truncated or damaged frame is a fault, or a message that can be encoded")
     func damage() throws {
         var dice = SplitMix64(seed: 10)
         var (faults, others) = (0, 0)

@@ -2,9 +2,9 @@ import Cluster
 import Ground
 import Testing
 
-@Suite("A connection has so many numbers for questions, and says when they run out")
+@Suite("A connection's stream numbers are finite, and it reports when they run out")
 struct LinkWearTests {
-    @Test("every number is used once, then nothing is asked any more", arguments: [4, 5])
+    @Test("Every number is used once, then no query can be sent", arguments: [4, 5])
     func allUsed(lastStream: UInt32) throws {
         for (side, streams) in [
             (PeerLink.Side.dialling, lastStream == 4 ? [1, 3] : [1, 3, 5]), (.accepting, [2, 4]),
@@ -21,21 +21,21 @@ struct LinkWearTests {
         }
     }
 
-    @Test("with the last million it says so, and again now and then")
+    @Test("From the last million on it reports so now and then")
     func reserve() throws {
         let step = UInt32(PeerLink.reserveStep)
         var link = try open(.dialling, lastStream: 2 * (step + 2) - 1)
-        let said = try (0..<4).map { _ in
+        let reports = try (0..<4).map { _ in
             _ = try link.sendQuery(PeerSamples.question)
             return link.isNearlyExhausted
         }
-        #expect(said == [false, true, false, false])
+        #expect(reports == [false, true, false, false])
         #expect(link.queriesRemaining == UInt64(step) - 2)
         let fresh = try open(.dialling, lastStream: .max)
         #expect(fresh.queriesRemaining == 1 << 31 && !fresh.isNearlyExhausted)
     }
 
-    /// One that has heard the peer's HELLO.
+    /// A link that has received the peer's HELLO.
     private func open(_ side: PeerLink.Side, lastStream: UInt32) throws -> PeerLink {
         var link = PeerLink(side, hello: .of(1), lastStream: lastStream)
         let hello = Hello.of(2).frame

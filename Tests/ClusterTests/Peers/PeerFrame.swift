@@ -1,15 +1,15 @@
 import Cluster
 import Ground
 
-/// Any frame but DATA, as what it says.
+/// The decoded content of any frame but DATA.
 enum PeerFrame: Hashable {
     case hello(Hello)
     case goodbye(Goodbye)
     case gossip(Gossip)
     case touches([AgedTouch])
     case offers([PeerOffer])
-    case verdicts([OfferOutcome])
-    /// In one frame.
+    case outcomes([OfferOutcome])
+    /// A message that fits in one frame.
     case invalidations(InvalidationMessage)
     case question(PeerQuery)
     case answer(PeerReply)
@@ -17,7 +17,7 @@ enum PeerFrame: Hashable {
     case reset(StreamReset.Code)
     case credit(UInt32)
 
-    /// The bytes on `stream`, of gossip those of its first frame.
+    /// The encoded frame on `stream`; of gossip the first frame.
     func bytes(stream: UInt32 = 7) throws -> [UInt8] {
         switch self {
         case .hello(let hello): hello.frame
@@ -25,7 +25,7 @@ enum PeerFrame: Hashable {
         case .gossip(let gossip): gossip.frames[0]
         case .touches(let touches): try AgedTouch.frame(touches)
         case .offers(let offers): try PeerOffer.frame(offers)
-        case .verdicts(let verdicts): try OfferOutcome.frame(verdicts)
+        case .outcomes(let outcomes): try OfferOutcome.frame(outcomes)
         case .invalidations(let message): try message.frames()[0]
         case .question(let question): try question.frame(stream: stream)
         case .answer(let response): try response.frame(stream: stream)
@@ -35,14 +35,14 @@ enum PeerFrame: Hashable {
         }
     }
 
-    /// Its kind, and its payload without the head.
+    /// Its kind, and its payload without the header.
     func parts(stream: UInt32 = 7) throws -> (kind: PeerFrameKind, payload: [UInt8]) {
         let bytes = try bytes(stream: stream)
         let kind = try PeerFrameHeader(bytes.span).kind
         return (kind, Array(bytes.dropFirst(PeerFrameHeader.bytesCount)))
     }
 
-    /// What the payload behind the head of `bytes` says; nil if it is skipped.
+    /// Decodes the payload after the header in `bytes`; `nil` if it is skipped.
     static func read(_ bytes: [UInt8]) throws(PeerFault) -> PeerFrame? {
         let head = try PeerFrameHeader(bytes.span)
         guard bytes.count == PeerFrameHeader.bytesCount + head.payloadBytes else {
@@ -51,7 +51,7 @@ enum PeerFrame: Hashable {
         return try read(head.kind, Array(bytes.dropFirst(PeerFrameHeader.bytesCount)))
     }
 
-    /// The fault that a payload of this kind is, if it is one.
+    /// The fault of a payload of this kind; `nil` if it has none.
     static func fault(_ kind: PeerFrameKind, _ payload: [UInt8]) -> PeerFault? {
         do throws(PeerFault) {
             _ = try read(kind, payload)
@@ -61,7 +61,7 @@ enum PeerFrame: Hashable {
         }
     }
 
-    /// What a payload of this kind says; nil if it is skipped.
+    /// Decodes a payload of this kind; `nil` if it is skipped.
     static func read(_ kind: PeerFrameKind, _ payload: [UInt8]) throws(PeerFault) -> PeerFrame? {
         let bytes = payload.span
         if kind.isInvalidationFrame {
@@ -74,7 +74,7 @@ enum PeerFrame: Hashable {
         case .gossip: return try Gossip.read(payload: bytes).map { .gossip($0) }
         case .touches: return .touches(try AgedTouch.read(payload: bytes))
         case .offer: return .offers(try PeerOffer.read(payload: bytes))
-        case .offerOutcomes: return .verdicts(try OfferOutcome.read(payload: bytes))
+        case .offerOutcomes: return .outcomes(try OfferOutcome.read(payload: bytes))
         case .query: return try PeerQuery.read(payload: bytes).map { .question($0) }
         case .end: return .end(try StreamEnd(payload: bytes))
         case .reset: return .reset(try StreamReset.read(payload: bytes))

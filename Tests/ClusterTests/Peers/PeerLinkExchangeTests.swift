@@ -3,10 +3,10 @@ import Ground
 import Testing
 import Trials
 
-@Suite("Two nodes that talk at random")
+@Suite("Random exchanges between two nodes")
 struct PeerLinkExchangeTests {
     @Test(
-        "everything arrives once, in the order of its stream, however it is cut",
+        "Everything arrives once, in the order of its stream, however the bytes are split",
         arguments: Trials.seeds(1...6))
     func exchange(seed: UInt64) throws {
         var dice = SplitMix64(seed: seed)
@@ -27,7 +27,7 @@ struct PeerLinkExchangeTests {
         #expect(talk.dialling.broken + talk.accepting.broken > 0)
     }
 
-    @Test("the same seed gives the same bytes on the wire")
+    @Test("The same seed gives the same bytes on the wire")
     func repeatable() throws {
         let digests = try (0..<2).map { _ in
             var dice = SplitMix64(seed: 99)
@@ -40,23 +40,23 @@ struct PeerLinkExchangeTests {
     }
 }
 
-/// What one node has asked and been asked, and what it is due.
+/// The queries of a node, those it received, and its outstanding replies.
 private struct Talker {
-    /// Questions that were asked and are not ended: what was said to each so far.
+    /// The replies so far to each open query.
     var open: [UInt32: [PeerReply]] = [:]
-    /// Questions to be answered, in the order they came; and bodies with what is left of them.
+    /// The queries to be answered, in order of arrival; and bodies with their remaining bytes.
     var owed: [UInt32] = []
     var bodies: [(stream: UInt32, left: Int)] = []
     var ended = 0
     var broken = 0
     var cancelled = 0
-    /// Gossip is numbered.
+    /// The number of the last gossip message.
     var gossipSaid: UInt32 = 0
     var gossipHeard: UInt32 = 0
     var gossipExpected: UInt32 = 0
 }
 
-/// Two nodes and the wire between them, on which bytes lie as long as the dice will.
+/// Two nodes and a wire that delays bytes at random.
 private struct Talk {
     var pair: PeerPair
     var dialling = Talker()
@@ -87,7 +87,7 @@ private struct Talk {
         try hear()
     }
 
-    /// Answers what is owed and takes what came until nothing is open.
+    /// Sends all outstanding replies and reads until nothing is open.
     mutating func finish(using dice: inout SplitMix64) throws {
         var rounds = 0
         repeat {
@@ -183,7 +183,7 @@ private struct Talk {
         for stream in talker.open.keys.sorted() { _ = end.take(stream) }
     }
 
-    /// Sends a few frames and delivers a piece, each way.
+    /// Sends a few frames and delivers some bytes in each direction.
     private mutating func move(using dice: inout SplitMix64) {
         let sent = (
             pair.dialling.bytes(framesMax: Int.random(in: 0..<4, using: &dice)),
@@ -218,12 +218,12 @@ private struct Talk {
                 talker.owed.removeAll { $0 == stream }
                 talker.bodies.removeAll { $0.stream == stream }
             case .replyReceived(let stream, let response):
-                let said = try #require(talker.open[stream])
-                #expect(!said.contains { $0 != .fetching })
-                talker.open[stream] = response.isFinal ? nil : said + [response]
+                let replies = try #require(talker.open[stream])
+                #expect(!replies.contains { $0 != .fetching })
+                talker.open[stream] = response.isFinal ? nil : replies + [response]
             case .bodyEnded(let stream, let whole):
-                let said = talker.open.removeValue(forKey: stream)
-                guard case .held? = said?.last else {
+                let replies = talker.open.removeValue(forKey: stream)
+                guard case .held? = replies?.last else {
                     Issue.record("a body without a head")
                     continue
                 }

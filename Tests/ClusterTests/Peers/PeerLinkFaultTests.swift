@@ -3,22 +3,22 @@ import Ground
 import Testing
 import Trials
 
-@Suite("What ends a connection between peers")
+@Suite("Protocol errors that end a connection")
 struct PeerLinkFaultTests {
-    /// What an end is in when a frame comes that may not.
+    /// The state of an end when a frame arrives that is not allowed.
     private enum Scene {
         /// Before HELLO.
         case greeting
-        /// With nothing asked.
+        /// Without queries.
         case idle
-        /// Stream 1 is asked by this side.
+        /// This side has sent a query on stream 1.
         case asking
-        /// The head of a body of 100 bytes has come on stream 1.
+        /// The head of a body of 100 bytes has arrived on stream 1.
         case receiving
-        /// The answer on stream 1 has ended.
+        /// The reply on stream 1 has ended.
         case answered
-        /// The other side has asked on stream 2.
-        case answering
+        /// The other side has sent a query on stream 2.
+        case replying
     }
 
     private struct Case: Sendable, CustomTestStringConvertible {
@@ -96,10 +96,10 @@ struct PeerLinkFaultTests {
         Case(.answered, data(5, on: 1), .streamNotOpen(1)),
         Case(.answered, bytes(end, on: 1), .streamNotOpen(1)),
         Case(.answered, StreamReset.frame(.incompleteBody, stream: 1), .streamNotOpen(1)),
-        Case(.answering, bytes(ask, on: 2), .streamIDOutOfOrder(2)),
-        Case(.answering, bytes(absent, on: 2), .streamNotOpen(2)),
+        Case(.replying, bytes(ask, on: 2), .streamIDOutOfOrder(2)),
+        Case(.replying, bytes(absent, on: 2), .streamNotOpen(2)),
         Case(
-            .answering, StreamCredit.frame(UInt32(Int32.max) - 262_143, stream: 2),
+            .replying, StreamCredit.frame(UInt32(Int32.max) - 262_143, stream: 2),
             .creditOverflow(2)
         ),
         Case(.idle, [1, 0, 1, 0, 18, 0, 0, 0, 1, 0, 0, 0], .tooLong(.payload)),
@@ -115,29 +115,31 @@ struct PeerLinkFaultTests {
         case .asking: pair = try PeerPair.asked().pair
         case .receiving: pair = try PeerPair.asked(response: .held(size: 100)).pair
         case .answered: pair = try PeerPair.asked(response: .absent).pair
-        case .answering: _ = try pair.accepting.link.sendQuery(PeerSamples.question)
+        case .replying: _ = try pair.accepting.link.sendQuery(PeerSamples.question)
         }
         pair.run()
         return pair.dialling
     }
 
-    @Test("a frame that may not come is a fault by its name, and a GOODBYE", arguments: cases)
+    @Test(
+        "A frame that is not allowed is a fault with its name, and is answered with GOODBYE",
+        arguments: cases)
     private func faults(_ story: Case) throws {
         var end = try end(in: story.scene)
         end.receive(story.frame)
-        // A head that is none is the shell's to tell.
+        // An invalid header is reported by the shell.
         if let fault = end.fault, end.link.fault == nil { end.link.headerInvalid(fault) }
         #expect(end.fault == story.fault && end.link.fault == story.fault)
         let sent = end.bytes()
         let goodbye = story.fault.goodbye.frame
         #expect(Array(sent.suffix(goodbye.count)) == goodbye)
         #expect(end.link.state == .ended)
-        // Nothing that comes after it counts.
+        // Everything after it is ignored.
         end.receive(Self.data(4, on: 9) + Hello.of(3).frame)
         #expect(end.link.fault == story.fault)
     }
 
-    @Test("what may come in each of these scenes is no fault")
+    @Test("Frames that are allowed in each of these states are no fault")
     func noFaults() throws {
         let may: [(Scene, [UInt8])] = [
             (.greeting, Hello.of(2).frame), (.greeting, Goodbye(.leaving).frame),
@@ -146,13 +148,13 @@ struct PeerLinkFaultTests {
             (.asking, StreamReset.frame(.overloaded, stream: 1)),
             (.receiving, Self.data(100, on: 1) + Self.bytes(Self.end, on: 1)),
             (.receiving, Self.data(99, on: 1) + Self.data(1, on: 1)),
-            (.answering, StreamReset.frame(.cancelled, stream: 2)),
+            (.replying, StreamReset.frame(.cancelled, stream: 2)),
             (
-                .answering,
+                .replying,
                 StreamReset.frame(.cancelled, stream: 2) + StreamCredit.frame(9, stream: 2)
                     + StreamReset.frame(.cancelled, stream: 2)
             ),
-            (.answering, StreamCredit.frame(UInt32(Int32.max) - 262_144, stream: 2)),
+            (.replying, StreamCredit.frame(UInt32(Int32.max) - 262_144, stream: 2)),
             (.idle, [1, 0, 0, 0, 99, 255, 255, 255, 9, 0, 0, 0, 7]),
         ]
         for (scene, frame) in may {
@@ -163,9 +165,9 @@ struct PeerLinkFaultTests {
     }
 }
 
-@Suite("How much a peer may ask for")
+@Suite("Limits on a peer's demands")
 struct PeerLinkLimitTests {
-    @Test("as many questions at once as the other side takes; one more is refused, then a fault")
+    @Test("Beyond the other side's limit a query is refused at the sender, and is a fault")
     func streams() throws {
         var pair = PeerPair(accepting: .limits(streamsMax: 3))
         let streams = try (0..<3).map { _ in try pair.dialling.link.sendQuery(PeerSamples.question)
@@ -183,7 +185,7 @@ struct PeerLinkLimitTests {
         #expect(pair.accepting.fault == .tooManyStreams)
     }
 
-    @Test("a question that is too long is refused and uses no stream")
+    @Test("A query that is too long is refused and uses no stream")
     func tooLong() throws {
         var pair = PeerPair()
         var question = PeerSamples.question
@@ -193,7 +195,7 @@ struct PeerLinkLimitTests {
         #expect(pair.dialling.link.outboundQueryCount == 1)
     }
 
-    @Test("a head that does not fit is refused, and the stream may be answered otherwise")
+    @Test("A head that is too long is refused, and the stream can still be answered")
     func headTooLong() throws {
         var (pair, stream) = try PeerPair.asked()
         var entry = PeerSamples.entry
@@ -208,7 +210,7 @@ struct PeerLinkLimitTests {
                 == [.replyReceived(stream: stream, .declined(.tooLarge))])
     }
 
-    @Test("to a peer that does not read, questions and heads are refused, gossip is not")
+    @Test("To a peer that does not read, queries and heads are refused, gossip is not")
     func queueFull() throws {
         var pair = PeerPair()
         let theirs = try pair.accepting.link.sendQuery(PeerSamples.question)
@@ -230,7 +232,7 @@ struct PeerLinkLimitTests {
         _ = try pair.dialling.link.sendQuery(question)
     }
 
-    @Test("FETCHING is left out while much waits")
+    @Test("FETCHING is omitted while much is queued")
     func fetching() throws {
         var (pair, stream) = try PeerPair.asked()
         for _ in 0..<100_000 { try pair.accepting.link.sendReply(.fetching, on: stream) }
@@ -240,7 +242,7 @@ struct PeerLinkLimitTests {
         #expect(pair.accepting.link.queuedBytes > 0)
     }
 
-    @Test("a peer that asks on and on and reads nothing is turned away")
+    @Test("A peer that keeps sending queries and reads nothing is disconnected")
     func notReading() throws {
         var pair = PeerPair()
         var bytesMost = 0
@@ -257,20 +259,20 @@ struct PeerLinkLimitTests {
         #expect(pair.accepting.bytes() == PeerFault.slowReader.goodbye.frame)
     }
 
-    @Test("resets and unknown frames are allowed by the thousand, not without end")
+    @Test("Resets and unknown frames are tolerated up to a rate")
     func flood() throws {
         let junk: [UInt8] = [0, 0, 0, 0, 99, 0, 0, 0, 0, 0, 0, 0]
         let burst = Array(repeatElement(junk, count: 64).joined())
         var pair = PeerPair()
         var now = Instant.zero
-        // 10,000 in a second are borne for ever.
+        // 10,000 in a second are tolerated for ever.
         for _ in 0..<3_000 {
             now = now + .milliseconds(7)
             pair.accepting.receive(burst, now: now)
         }
         #expect(pair.accepting.fault == nil)
         #expect(pair.accepting.link.skippedFrames == 192_000)
-        // 64,000 in a second are not, though at once they may have piled up.
+        // 64,000 in a second are not, except once if they had piled up.
         var frames = 0
         while pair.accepting.fault == nil, frames < 1_000_000 {
             now = now + .milliseconds(1)
@@ -282,7 +284,7 @@ struct PeerLinkLimitTests {
     }
 
     @Test(
-        "a peer that asks and resets, asks and resets, is turned away",
+        "A peer that sends and resets queries repeatedly is disconnected",
         .disabled(if: Trials.isReduced)
     )
     func rapidReset() throws {

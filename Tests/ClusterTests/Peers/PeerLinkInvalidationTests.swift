@@ -4,7 +4,9 @@ import Testing
 
 @Suite("Invalidations on a connection")
 struct PeerLinkInvalidationTests {
-    private static let told = InvalidationMessage.appliedPositions([PeerSamples.position])
+    private static let positionsMessage = InvalidationMessage.appliedPositions([
+        PeerSamples.position
+    ])
     private static let push = InvalidationMessage.push([PeerSamples.invalidation])
 
     private static func answer(positions count: Int) -> InvalidationMessage {
@@ -15,13 +17,13 @@ struct PeerLinkInvalidationTests {
             retired: [])
     }
 
-    @Test("what is said about invalidations is heard before the question that was asked after it")
+    @Test("Invalidations arrive before a query that was sent after them")
     func order() throws {
         var pair = PeerPair()
         try pair.dialling.link.send(Self.push)
         _ = try pair.dialling.link.sendQuery(PeerSamples.question)
         try pair.dialling.link.send(Self.answer(positions: 5_000))
-        try pair.dialling.link.send(Self.told)
+        try pair.dialling.link.send(Self.positionsMessage)
         _ = try pair.dialling.link.sendQuery(PeerSamples.question)
         try pair.dialling.link.send(Gossip(.nack(sequence: 1)))
         pair.run()
@@ -30,33 +32,34 @@ struct PeerLinkInvalidationTests {
                 .gossipReceived(Gossip(.nack(sequence: 1))), .invalidationReceived(Self.push),
                 .queryReceived(stream: 1, PeerSamples.question),
                 .invalidationReceived(Self.answer(positions: 5_000)),
-                .invalidationReceived(Self.told), .queryReceived(stream: 3, PeerSamples.question),
+                .invalidationReceived(Self.positionsMessage),
+                .queryReceived(stream: 3, PeerSamples.question),
             ])
     }
 
-    @Test("all that is said in many frames arrives, whatever goes between them")
+    @Test("A message in many frames arrives, whatever frames are sent between them")
     func pieces() throws {
         var pair = PeerPair()
         let positions = Array(repeating: PeerSamples.position, count: 6_000)
         try pair.accepting.link.send(.appliedPositions(positions))
         try pair.accepting.link.send(Self.answer(positions: 6_000))
-        // Gossip is urgent, and overtakes all frames but the one that has gone.
+        // Gossip is urgent and overtakes all frames but the one that was sent.
         let first = pair.accepting.bytes(framesMax: 4)
         try pair.accepting.link.send(Gossip(.nack(sequence: 1)))
         pair.dialling.receive(first)
         pair.run()
-        var heard: [StreamPosition] = []
+        var received: [StreamPosition] = []
         var last: PeerEvent?
         for event in pair.dialling.takeEvents() {
-            if case .invalidationReceived(.appliedPositions(let some)) = event { heard += some }
+            if case .invalidationReceived(.appliedPositions(let some)) = event { received += some }
             last = event
         }
-        #expect(heard == positions)
+        #expect(received == positions)
         #expect(last == .invalidationReceived(Self.answer(positions: 6_000)))
         #expect(pair.dialling.fault == nil)
     }
 
-    @Test("members and set are said once, and then their digest, to whoever says digests too")
+    @Test("Members and voter set are sent once, then as a digest if the peer sends digests too")
     func digests() throws {
         var pair = PeerPair()
         pair.run()
@@ -87,12 +90,12 @@ struct PeerLinkInvalidationTests {
         #expect(pair.dialling.fault == nil)
     }
 
-    @Test("a digest of members that were never said ends the connection")
+    @Test("A digest of members that were never sent ends the connection")
     func unknownDigest() throws {
         var reader = InvalidationMessageDecoder()
-        let said = try EncodedInvalidationMessage(
+        let encoded = try EncodedInvalidationMessage(
             .confirmation([], members: [], view: VoterSetView(configuration: nil, isCurrent: true)))
-        let short = try #require(said.frames.first)
+        let short = try #require(encoded.frames.first)
         #expect(throws: PeerFault.self) {
             _ = try reader.read(
                 .confirmed, payload: short.span.extracting(PeerFrameHeader.bytesCount..<short.count)
@@ -100,7 +103,7 @@ struct PeerLinkInvalidationTests {
         }
     }
 
-    @Test("nothing of what is refused is sent, and nothing is refused for want of room")
+    @Test("A refused message is not sent, and none is refused for want of space")
     func refusals() throws {
         var link = PeerLink(.dialling, hello: .of(1))
         #expect(throws: SendError.notOpen) { try link.send(Self.push) }
@@ -124,13 +127,13 @@ struct PeerLinkInvalidationTests {
         #expect(pair.dialling.link.fault == .slowReader)
     }
 
-    @Test("between the frames of an answer comes nothing else about invalidations")
+    @Test("No other message about invalidations may be sent between the frames of a reply")
     func interrupted() throws {
         var pair = PeerPair()
         try pair.dialling.link.send(Self.answer(positions: 6_000))
         let first = pair.dialling.bytes(framesMax: 1)
         pair.accepting.receive(first)
-        pair.accepting.receive(try Self.told.frames()[0])
+        pair.accepting.receive(try Self.positionsMessage.frames()[0])
         #expect(pair.accepting.fault == .unexpectedFrame(.applied))
         #expect(pair.accepting.takeEvents().isEmpty)
     }

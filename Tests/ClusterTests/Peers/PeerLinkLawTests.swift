@@ -2,9 +2,9 @@ import Cluster
 import Ground
 import Testing
 
-@Suite("The order in which a connection between peers sends")
+@Suite("Scheduling of frames on a peer connection")
 struct PeerLinkOrderTests {
-    /// An answerer with the head of a body said on each of so many streams, all of it sent.
+    /// A responder that has sent the head of a body on each of several streams.
     private func answerer(
         streams count: Int, accepting: LinkLimits = .usual, dialling: LinkLimits = .usual
     ) throws -> (pair: PeerPair, streams: [UInt32]) {
@@ -25,7 +25,7 @@ struct PeerLinkOrderTests {
         return (head.stream, head.payloadBytes)
     }
 
-    @Test("gossip is chosen next, whatever else waits", arguments: [1, 2, 17, 300])
+    @Test("Gossip is sent next, whatever else is queued", arguments: [1, 2, 17, 300])
     func gossipFirst(streams count: Int) throws {
         var (pair, streams) = try answerer(streams: count)
         for stream in streams { pair.accepting.link.addBodyBytes(1 << 20, on: stream) }
@@ -41,7 +41,7 @@ struct PeerLinkOrderTests {
         }
     }
 
-    @Test("heads and other frames go before bodies, in the order they were given")
+    @Test("Heads and other control frames are sent before bodies, in order")
     func controlBeforeData() throws {
         var (pair, streams) = try answerer(streams: 2)
         let waiting = try pair.dialling.link.sendQuery(PeerSamples.question)
@@ -62,7 +62,7 @@ struct PeerLinkOrderTests {
         #expect(kinds == [.touches, .held, .reset, .data])
     }
 
-    @Test("streams take turns: none is two frames ahead of another that has as much to send")
+    @Test("Streams take turns: none gets two frames ahead of another with as much to send")
     func fair() throws {
         var (pair, streams) = try answerer(streams: 7)
         for stream in streams { pair.accepting.link.addBodyBytes(160_000, on: stream) }
@@ -77,7 +77,7 @@ struct PeerLinkOrderTests {
         #expect(pair.accepting.link.nextOutput() == .idle)
     }
 
-    @Test("who comes late, or back with a grant, waits for one turn of each other stream")
+    @Test("A new stream, or one with a new grant, waits one turn of each other stream")
     func late() throws {
         var (pair, streams) = try answerer(streams: 5)
         for stream in streams.dropLast() {
@@ -90,13 +90,13 @@ struct PeerLinkOrderTests {
         #expect(order.last == streams[4] && Set(order).count == 5)
     }
 
-    @Test("a stream without credit holds up no other, and goes on when it is granted more")
+    @Test("A stream without credit delays no other, and continues with its next grant")
     func stalled() throws {
         var (pair, streams) = try answerer(streams: 3, dialling: .limits(windowBytes: 20_000))
         for stream in streams { pair.accepting.link.addBodyBytes(50_000, on: stream) }
         pair.run()
         #expect(streams.map { pair.dialling.arrived[$0] } == [20_000, 20_000, 20_000])
-        // The readers of two go on, the first is stuck.
+        // The readers of two continue, the first is stuck.
         for _ in 0..<20 {
             for stream in streams.dropFirst() { _ = pair.dialling.take(stream) }
             pair.run()
@@ -112,7 +112,7 @@ struct PeerLinkOrderTests {
         #expect(pair.dialling.takeEvents().last == .bodyEnded(stream: streams[0], whole))
     }
 
-    @Test("no frame of a body is longer than the receiver takes")
+    @Test("No frame of a body exceeds the receiver's limit")
     func smallFrames() throws {
         var (pair, streams) = try answerer(streams: 1, dialling: .limits(dataBytesMax: 1_500))
         pair.accepting.link.addBodyBytes(4_000, on: streams[0])
@@ -120,7 +120,7 @@ struct PeerLinkOrderTests {
         #expect(counts == [1_500, 1_500, 1_000])
     }
 
-    @Test("no grant is sent for what the body does not need")
+    @Test("No grant is sent beyond the end of a body")
     func noGrant() throws {
         var (pair, stream) = try PeerPair.asked(response: .held(size: 262_144))
         pair.accepting.link.addBodyBytes(262_144, on: stream)
@@ -135,10 +135,10 @@ struct PeerLinkOrderTests {
     }
 }
 
-@Suite("Credit between peers")
+@Suite("Flow control between peers")
 struct PeerLinkCreditTests {
     @Test(
-        "what was sent never passes what was granted, and both ends agree on the sum",
+        "The bytes sent never exceed the grants, and both ends agree on the sum",
         arguments: 1...4 as ClosedRange<UInt64>)
     func conserved(seed: UInt64) throws {
         var dice = SplitMix64(seed: seed)
@@ -164,14 +164,14 @@ struct PeerLinkCreditTests {
                     return
                 }
                 granted += Int(count)
-                // At most a window lies between what is taken and what may come.
+                // At most a window lies between the bytes taken and the bytes granted.
                 #expect(granted <= taken + Int(window))
                 pair.accepting.receive(bytes)
             default:
                 let bytes = pair.accepting.bytes(framesMax: 1)
                 sent += max(0, bytes.count - PeerFrameHeader.bytesCount)
                 #expect(sent <= granted && sent <= ready)
-                // Nothing goes only if nothing may.
+                // Nothing is sent only if nothing may be.
                 #expect(!bytes.isEmpty || sent == min(ready, granted))
                 pair.dialling.receive(bytes)
             }
@@ -180,7 +180,7 @@ struct PeerLinkCreditTests {
         #expect(sent > 50_000 && pair.dialling.fault == nil && pair.accepting.fault == nil)
     }
 
-    @Test("a grant is made when a quarter of the window was taken, and not before")
+    @Test("A grant is sent when a quarter of the window has been taken, and not before")
     func grants() throws {
         var (pair, stream) = try PeerPair.asked(
             dialling: .limits(windowBytes: 4_000), response: .held(size: nil))
@@ -193,7 +193,7 @@ struct PeerLinkCreditTests {
             pair.dialling.link.nextOutput() == .control(StreamCredit.frame(1_000, stream: stream)))
     }
 
-    @Test("a byte beyond the grant is a fault")
+    @Test("A byte beyond the grant is a fault")
     func beyond() throws {
         var (pair, stream) = try PeerPair.asked(
             dialling: .limits(windowBytes: 1_024), response: .held(size: nil))

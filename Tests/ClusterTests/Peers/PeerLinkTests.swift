@@ -2,9 +2,9 @@ import Cluster
 import Ground
 import Testing
 
-@Suite("The beginning and the end of a connection between peers")
+@Suite("Start and end of a peer connection")
 struct PeerLinkLifeTests {
-    @Test("both say HELLO first, and then know each other")
+    @Test("Both ends send HELLO first and then know each other")
     func greeting() {
         var ends = (PeerEnd(.dialling, hello: .of(1)), PeerEnd(.accepting, hello: .of(2)))
         let first = ends.0.bytes()
@@ -17,7 +17,7 @@ struct PeerLinkLifeTests {
         #expect(ends.0.link.isOpen && ends.1.link.isOpen)
     }
 
-    @Test("nothing is sent but HELLO until the other's has come")
+    @Test("Nothing but HELLO is sent before the other's arrives")
     func notYet() {
         var link = PeerLink(.dialling, hello: .of(1))
         #expect(throws: SendError.notOpen) { try link.sendQuery(PeerSamples.question) }
@@ -27,7 +27,7 @@ struct PeerLinkLifeTests {
         #expect(link.nextOutput() == .idle)
     }
 
-    @Test("the newest common version is agreed on by a node and its successor")
+    @Test("A node and a newer version agree on the newest common version")
     func upgrade() {
         var newer = Hello.of(2)
         newer.member.versions = 1...2
@@ -38,7 +38,7 @@ struct PeerLinkLifeTests {
         #expect(ends.1.takeEvents() == [.helloReceived(.of(1), version: 1)])
     }
 
-    @Test("without a common version both learn why")
+    @Test("Without a common version both ends learn the reason")
     func noVersion() {
         var newer = Hello.of(2)
         newer.member.versions = 2...3
@@ -53,7 +53,7 @@ struct PeerLinkLifeTests {
         #expect(ends.0.link.nextOutput() == .close)
     }
 
-    @Test("HELLO goes before the GOODBYE that a peer's HELLO is worth, and only once")
+    @Test("HELLO is sent before the GOODBYE that answers an invalid HELLO, and only once")
     func refusedHello() {
         var end = PeerEnd(.accepting, hello: .of(1))
         end.receive(Hello.of(1).frame)
@@ -62,7 +62,7 @@ struct PeerLinkLifeTests {
         #expect(PeerFault.selfConnection.goodbye.code == .selfConnection)
     }
 
-    @Test("a GOODBYE may come instead of HELLO, and ends the connection")
+    @Test("A GOODBYE may arrive instead of HELLO and ends the connection")
     func turnedAway() {
         var end = PeerEnd(.dialling, hello: .of(1))
         end.receive(Goodbye(.overloaded, "full").frame)
@@ -70,7 +70,7 @@ struct PeerLinkLifeTests {
         #expect(end.link.nextOutput() == .close && end.link.state == .ended)
     }
 
-    @Test("what waits goes before GOODBYE, but no body")
+    @Test("Queued frames are sent before GOODBYE, but no body")
     func leaving() throws {
         var (pair, stream) = try PeerPair.asked(response: .held(size: nil))
         pair.accepting.link.addBodyBytes(100_000, on: stream)
@@ -95,7 +95,7 @@ struct PeerLinkLifeTests {
         #expect(pair.accepting.link.connectionEnded() == [])
     }
 
-    @Test("when the connection is gone every open question is told of, in order")
+    @Test("When the connection is closed every open query is reported, in order")
     func gone() throws {
         var pair = PeerPair()
         let streams = try (0..<50).map { _ in try pair.dialling.link.sendQuery(PeerSamples.question)
@@ -122,9 +122,9 @@ struct PeerLinkLifeTests {
     }
 }
 
-@Suite("Questions and answers on a connection between peers")
+@Suite("Queries and replies on a peer connection")
 struct PeerLinkStreamTests {
-    @Test("the dialling side asks on odd streams, the other on even ones, rising")
+    @Test("The dialling side uses rising odd streams, the other side even ones")
     func numbers() throws {
         var pair = PeerPair()
         let odd = try (0..<3).map { _ in try pair.dialling.link.sendQuery(PeerSamples.question) }
@@ -136,7 +136,7 @@ struct PeerLinkStreamTests {
                 == odd.map { .queryReceived(stream: $0, PeerSamples.question) })
     }
 
-    @Test("an answer with a body: head, bytes, end")
+    @Test("A reply with a body: head, bytes, end")
     func body() throws {
         var (pair, stream) = try PeerPair.asked(response: .fetching)
         try pair.accepting.link.sendReply(.held(size: 40_000), on: stream)
@@ -158,7 +158,7 @@ struct PeerLinkStreamTests {
         )
     }
 
-    @Test("a final answer closes the stream", arguments: [0, 1, 2, 3, 4])
+    @Test("A final reply closes the stream", arguments: [0, 1, 2, 3, 4])
     func final(number: Int) throws {
         let failure = PeerOriginFailure(status: 0, cause: .timeout, mayServeStale: false)
         let responses: [PeerReply] = [
@@ -174,7 +174,7 @@ struct PeerLinkStreamTests {
         #expect(pair.dialling.link.outboundQueryCount == 0)
     }
 
-    @Test("a question of an unknown kind is told to fetch for itself")
+    @Test("A query of an unknown kind is declined")
     func unknownKind() throws {
         var pair = PeerPair()
         let stream = try pair.dialling.link.sendQuery(PeerSamples.question)
@@ -189,7 +189,7 @@ struct PeerLinkStreamTests {
             ])
     }
 
-    @Test("a cancelled question is named no more, and closes with what was on its way")
+    @Test("A cancelled query is not reported again, and closes with what was in transit")
     func cancelled() throws {
         var (pair, stream) = try PeerPair.asked(response: .held(size: nil))
         pair.accepting.link.addBodyBytes(500_000, on: stream)
@@ -209,7 +209,7 @@ struct PeerLinkStreamTests {
         #expect(pair.accepting.link.nextOutput() == .idle)
     }
 
-    @Test("a cancel that crosses the end is without fault")
+    @Test("A cancel that crosses the end of the reply is no fault")
     func crossing() throws {
         var (pair, stream) = try PeerPair.asked(response: .absent)
         pair.dialling.link.cancel(stream)
@@ -219,7 +219,7 @@ struct PeerLinkStreamTests {
         #expect(pair.dialling.link.outboundQueryCount == 0)
     }
 
-    @Test("a body that breaks off says so, and nothing that was ready comes after it")
+    @Test("An aborted body is reported, and nothing that was ready is sent after it")
     func broken() throws {
         var (pair, stream) = try PeerPair.asked(response: .held(size: nil))
         pair.accepting.link.addBodyBytes(30_000, on: stream)
@@ -233,7 +233,7 @@ struct PeerLinkStreamTests {
         #expect(pair.dialling.arrived[stream] == nil)
     }
 
-    @Test("a body of another size than announced is broken off", arguments: [99, 101])
+    @Test("A body of another size than announced is aborted", arguments: [99, 101])
     func otherSize(count: Int) throws {
         var (pair, stream) = try PeerPair.asked(response: .held(size: 100))
         pair.accepting.link.addBodyBytes(count, on: stream)
@@ -243,7 +243,7 @@ struct PeerLinkStreamTests {
         #expect(pair.dialling.fault == nil)
     }
 
-    @Test("a body of nothing is an end without data")
+    @Test("An empty body ends without data")
     func empty() throws {
         var (pair, stream) = try PeerPair.asked(response: .held(size: 0))
         pair.accepting.link.addBodyBytes(0, on: stream)
@@ -252,7 +252,7 @@ struct PeerLinkStreamTests {
         #expect(pair.dialling.takeEvents().last == .bodyEnded(stream: stream, StreamEnd(size: 0)))
     }
 
-    @Test("after HELD there is no other answer")
+    @Test("After HELD there is no other reply")
     func answeredTwice() throws {
         var (pair, stream) = try PeerPair.asked(response: .held(size: nil))
         for response in [.fetching, .absent, .held(size: nil)] as [PeerReply] {
@@ -262,7 +262,7 @@ struct PeerLinkStreamTests {
         }
     }
 
-    @Test("each reason to close a connection is said by its code, and read from it")
+    @Test("Each reason for closing a connection is sent as its code and read from it")
     func closeReasons() {
         let codes: [CloseReason: Goodbye.Code] = [
             .redundant: .superseded, .selfDial: .selfConnection, .silent: .silent,

@@ -1,34 +1,34 @@
 import Cluster
 import Ground
 
-/// One end of a connection as the shell drives it; frames come and go as bytes.
+/// An end of a connection as the shell drives it; frames are exchanged as bytes.
 ///
-/// The bytes of a body follow from its stream and their place in it: they need not be kept.
+/// The bytes of a body follow from its stream and offset, so that they need not be kept.
 struct PeerEnd {
     var link: PeerLink
-    /// What arrived, in order; DATA apart.
+    /// The events in order of arrival, without DATA.
     private(set) var events: [PeerEvent] = []
-    /// Bytes of bodies that arrived and are not taken yet.
+    /// The received bytes of bodies that are not taken yet.
     private(set) var arrived: [UInt32: Int] = [:]
-    /// Bytes of bodies that were dropped.
+    /// The dropped bytes of bodies.
     private(set) var discarded = 0
     private(set) var fault: PeerFault?
     private var unread: [UInt8] = []
-    /// Bytes of ``unread`` that were read.
+    /// The bytes of ``unread`` that were read.
     private var position = 0
-    /// What is yet to come of the payload of a DATA frame: its stream and how many bytes.
+    /// The stream and the remaining bytes of the DATA frame being read.
     private var body = (stream: UInt32(0), left: 0)
-    /// Bytes of bodies that came and went.
+    /// All received bytes of bodies.
     private(set) var receivedBytes: [UInt32: Int] = [:]
     private var sentBytes: [UInt32: Int] = [:]
-    /// Bytes of bodies that were not those that belong in their place.
+    /// The bytes of bodies with a wrong value for their offset.
     private(set) var misplaced = 0
 
     init(_ side: PeerLink.Side, hello: Hello) {
         link = PeerLink(side, hello: hello)
     }
 
-    /// Takes in what came from the wire, however it is cut.
+    /// Receives bytes from the wire, however they are split.
     mutating func receive(_ bytes: some Sequence<UInt8>, now: Instant = .zero) {
         unread += bytes
         do throws(PeerFault) {
@@ -40,7 +40,7 @@ struct PeerEnd {
         position = 0
     }
 
-    /// False if there is not enough for another step.
+    /// Performs one step; false if there are not enough bytes.
     private mutating func receiveOne(_ now: Instant) throws(PeerFault) -> Bool {
         if body.left > 0 { return receiveBody() }
         let start = position + PeerFrameHeader.bytesCount
@@ -77,18 +77,18 @@ struct PeerEnd {
         return count > 0
     }
 
-    /// The byte of the body on `stream` at this place.
+    /// The byte of the body on `stream` at this offset.
     static func bodyByte(_ stream: UInt32, _ place: Int) -> UInt8 {
         UInt8(truncatingIfNeeded: Int(stream) &* 61 &+ place &+ place >> 8)
     }
 
-    /// The events since this was last said.
+    /// Takes the events since the last call.
     mutating func takeEvents() -> [PeerEvent] {
         defer { events = [] }
         return events
     }
 
-    /// Takes so many bytes that arrived, or all.
+    /// Takes received bytes of a body, by default all.
     mutating func take(_ stream: UInt32, atMost most: Int = .max) -> Int {
         let count = min(arrived[stream] ?? 0, most)
         guard count > 0 else { return 0 }
@@ -97,7 +97,7 @@ struct PeerEnd {
         return count
     }
 
-    /// All that it has to send, as bytes.
+    /// Encodes everything that is ready to be sent.
     mutating func bytes(framesMax: Int = .max) -> [UInt8] {
         var bytes: [UInt8] = []
         for _ in 0..<framesMax {
@@ -123,7 +123,7 @@ struct PeerPair {
     var dialling: PeerEnd
     var accepting: PeerEnd
 
-    /// Ends that have said HELLO to each other.
+    /// Two ends that have exchanged HELLO.
     init(dialling: LinkLimits = .usual, accepting: LinkLimits = .usual) {
         self.dialling = PeerEnd(.dialling, hello: .of(1, dialling))
         self.accepting = PeerEnd(.accepting, hello: .of(2, accepting))
@@ -132,7 +132,7 @@ struct PeerPair {
         _ = self.accepting.takeEvents()
     }
 
-    /// A pair of which the dialling end has asked, and the other one says `answer`, if any, next.
+    /// A pair whose dialling end has sent a query, with the next reply of the other, if any.
     static func asked(
         dialling: LinkLimits = .usual, accepting: LinkLimits = .usual, response: PeerReply? = nil
     ) throws -> (pair: PeerPair, stream: UInt32) {
@@ -143,7 +143,7 @@ struct PeerPair {
         return (pair, stream)
     }
 
-    /// Moves everything until nothing moves.
+    /// Delivers frames until nothing is left to send.
     mutating func run() {
         while true {
             let (there, back) = (dialling.bytes(), accepting.bytes())
@@ -155,7 +155,7 @@ struct PeerPair {
 }
 
 extension Hello {
-    /// That of a process with this number.
+    /// The HELLO of the process with this number.
     static func of(_ number: UInt64, _ limits: LinkLimits = .usual) -> Hello {
         var hello = PeerSamples.hello
         hello.member.id = NodeID(low: number, high: 0)
@@ -166,7 +166,7 @@ extension Hello {
 }
 
 extension LinkLimits {
-    /// The usual, but for these.
+    /// The usual limits with these exceptions.
     static func limits(
         streamsMax: UInt32 = 1_024, windowBytes: UInt32 = 262_144, dataBytesMax: UInt32 = 16_384
     ) -> LinkLimits {
@@ -179,7 +179,7 @@ extension LinkLimits {
 }
 
 extension PeerReply {
-    /// That an entry of this size is held.
+    /// A reply that an entry of this size is stored.
     static func held(size: UInt64?) -> PeerReply {
         var entry = PeerSamples.entry
         entry.facts.size = size

@@ -5,8 +5,7 @@ import Testing
 
 @Suite("The page on the peer protocol")
 struct PeerProtocolPageTests {
-    /// The vectors of the page, by name, in its order: the bytes of the code block under each
-    /// heading.
+    /// The page's vectors in order: the bytes of the code block under each heading, with its name.
     private func vectors() throws -> [(name: String, bytes: [UInt8])] {
         let part = try DoccPage.text("PeerProtocol.md", behind: "Test vectors")
         return part.components(separatedBy: "\n### ").dropFirst().map { section in
@@ -15,7 +14,7 @@ struct PeerProtocolPageTests {
         }
     }
 
-    @Test("the vectors are written and read as the page has them, and there are no others")
+    @Test("The page's vectors are encoded and decoded as written, and are complete")
     func samples() throws {
         let vectors = try vectors()
         #expect(vectors.map(\.name) == PeerSamples.all.map(\.name) + ["DATA"])
@@ -26,7 +25,7 @@ struct PeerProtocolPageTests {
         }
     }
 
-    @Test("the vector of DATA is a head and the body's bytes")
+    @Test("The vector of DATA is a header and the body's bytes")
     func data() throws {
         let vector = try #require(try vectors().last)
         let head = PeerFrameHeader(.data, stream: 7, payloadBytes: 4).bytes

@@ -2,7 +2,7 @@ import Cluster
 import Ground
 import Testing
 
-/// One frame of each kind with everything in it that can be, as the page on the protocol has them.
+/// One frame of each kind with all its fields, as on the protocol's page.
 enum PeerSamples {
     static let all: [(name: String, stream: UInt32, frame: PeerFrame)] = [
         ("HELLO", 0, .hello(hello)),
@@ -31,7 +31,7 @@ enum PeerSamples {
         ),
         (
             "OFFER_ANSWERED", 0,
-            .verdicts([
+            .outcomes([
                 OfferOutcome(digest: name(2).digest, isStored: true),
                 OfferOutcome(digest: name(3).digest, isStored: false),
             ])
@@ -89,7 +89,7 @@ enum PeerSamples {
 
     static let names = all.map(\.name)
 
-    /// The frame of this name, its kind and its payload.
+    /// The frame with this name, its kind and its payload.
     static func named(
         _ name: String
     ) throws -> (frame: PeerFrame, kind: PeerFrameKind, payload: [UInt8]) {
@@ -120,7 +120,7 @@ enum PeerSamples {
         return question
     }()
 
-    /// As a node asks that knows nothing of what requests are called.
+    /// A query from a node without request ids.
     static let untracedQuestion = PeerQuery(
         .get, name: name(1), key: Array("http://a.example/b".utf8),
         negotiation: [.avif, .webp], entityTag: Array("\"v1\"".utf8),

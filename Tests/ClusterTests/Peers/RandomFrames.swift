@@ -1,7 +1,7 @@
 import Cluster
 import Ground
 
-/// Values as they may come to be sent, drawn from seeded dice: often at a limit or empty.
+/// Random frames that may be sent, often empty or at a limit.
 extension PeerFrame {
     static func random(using dice: inout SplitMix64) -> PeerFrame {
         switch Int.random(in: 0..<14, using: &dice) {
@@ -11,7 +11,7 @@ extension PeerFrame {
         case 2: return .gossip(.random(using: &dice))
         case 3: return .touches(dice.list(max: 1_024) { .random(using: &$0) })
         case 4: return .offers(dice.list(max: 512) { .random(using: &$0) })
-        case 5: return .verdicts(dice.list(max: 512) { .random(using: &$0) })
+        case 5: return .outcomes(dice.list(max: 512) { .random(using: &$0) })
         case 6: return .question(.random(using: &dice))
         case 7, 8: return .answer(.random(using: &dice))
         case 9: return .end(StreamEnd(size: dice.number(), trailers: dice.bytes(max: 700)))
@@ -162,7 +162,7 @@ extension PeerEntry {
             status: dice.number(), source: .init(rawValue: dice.number()),
             facts: PeerEntryFacts(
                 facts, size: Bool.random(using: &dice) ? nil : dice.number(), now: now),
-            version: dice.stamp(), head: head,
+            version: dice.version(), head: head,
             headOffsets: Bool.random(using: &dice)
                 ? nil
                 : HeadOffsets(
@@ -179,7 +179,7 @@ extension PeerEntry {
 }
 
 extension SplitMix64 {
-    /// Any number, one in four times an extreme one.
+    /// A random number, with a quarter of the results extreme.
     mutating func number<Number: FixedWidthInteger & UnsignedInteger>() -> Number {
         switch Int.random(in: 0..<8, using: &self) {
         case 0: 0
@@ -188,7 +188,7 @@ extension SplitMix64 {
         }
     }
 
-    /// Any bytes; often none or as many as may be.
+    /// Random bytes, often none or the maximum.
     mutating func bytes(max: Int) -> [UInt8] {
         (0..<count(max: max)).map { _ in UInt8(truncatingIfNeeded: next()) }
     }
@@ -220,7 +220,7 @@ extension SplitMix64 {
         return EntryName(bytes.span)
     }
 
-    mutating func stamp() -> InvalidationVersion {
+    mutating func version() -> InvalidationVersion {
         InvalidationVersion(epoch: number(), count: number())
     }
 

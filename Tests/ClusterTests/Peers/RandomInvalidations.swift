@@ -2,7 +2,7 @@ import Cluster
 import Ground
 
 extension InvalidationMessage {
-    /// A message whose lists have at most about `bytesMax` in all, up to their limits.
+    /// A random message whose lists have about `bytesMax` at most, within their limits.
     static func random(using dice: inout SplitMix64, bytesMax: Int) -> InvalidationMessage {
         let positionsMax = min(PeerProtocol.messagePositionsMax, bytesMax / 80)
         let recordsMax = bytesMax / 2_100
@@ -39,7 +39,7 @@ extension InvalidationMessage {
         }
     }
 
-    /// What taking both one after the other is, as far as that is one message.
+    /// The message equivalent to both in this order; `nil` if there is none.
     func joined(_ next: InvalidationMessage) -> InvalidationMessage? {
         switch (self, next) {
         case (.push(let first), .push(let second)): .push(first + second)

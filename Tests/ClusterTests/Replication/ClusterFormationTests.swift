@@ -2,7 +2,7 @@ import Cluster
 import Ground
 import Testing
 
-@Suite("How a cluster begins")
+@Suite("Forming a cluster")
 struct ClusterFormationTests {
     private func id(_ number: UInt64) -> NodeID { LogStage.id(number) }
 
@@ -16,7 +16,7 @@ struct ClusterFormationTests {
         formation.evaluate(own: id(own), others: others.map { (node: $0.0, view: $0.1) })
     }
 
-    @Test("every newcomer nominates the lowest that it sees, and opens only if all nominate it")
+    @Test("Newcomers nominate the lowest visible id, which bootstraps if all nominate it")
     func unanimous() {
         var formation = ClusterFormation()
         formation.rule = .unanimous
@@ -31,14 +31,14 @@ struct ClusterFormationTests {
         #expect(higher.nominee == id(1))
     }
 
-    @Test("as long as somebody may be somewhere else, nobody opens anything")
+    @Test("While members may be elsewhere no node bootstraps")
     func never() {
         var formation = ClusterFormation()
         #expect(!opens(&formation, 1))
         #expect(!opens(&formation, 1, newcomer(2, for: 1)))
     }
 
-    @Test("whoever knows of a cluster is followed, whatever the rule")
+    @Test("A node that knows a cluster is followed, whatever the rule")
     func known() {
         let member = VoterSetView(
             configuration: VoterConfiguration(VoterSet(foundedBy: id(9))), isCurrent: true)
@@ -49,7 +49,7 @@ struct ClusterFormationTests {
         }
     }
 
-    @Test("of nodes that are expected more than half have to nominate it")
+    @Test("With an expected size more than half have to nominate the node")
     func majority() {
         for (expected, votes) in [(1, 0), (2, 1), (3, 1), (4, 2), (5, 2)] {
             var formation = ClusterFormation()
@@ -62,7 +62,7 @@ struct ClusterFormationTests {
         }
     }
 
-    @Test("a nominee that nominates itself is kept for a lower one, and left when it gives way")
+    @Test("A nominee that nominates itself is kept, and replaced when it gives way")
     func steadfast() {
         var formation = ClusterFormation()
         formation.rule = .majority(of: 5)
@@ -72,13 +72,12 @@ struct ClusterFormationTests {
         #expect(formation.nominee == id(4))
         #expect(!opens(&formation, 7, newcomer(4, for: 2), newcomer(2, for: 2)))
         #expect(formation.nominee == id(2))
-        // One that is gone holds nobody.
+        // A nominee that is gone is not kept.
         #expect(!opens(&formation, 7, newcomer(4, for: 4)))
         #expect(formation.nominee == id(4))
     }
 
-    @Test(
-        "the operator's word counts alone, and a set too small for what is expected is not formed")
+    @Test("The operator's command suffices, and a set smaller than expected is not formed")
     func ordered() {
         var formation = ClusterFormation()
         formation.rule = .operatorOrdered

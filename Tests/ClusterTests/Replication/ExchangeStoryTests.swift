@@ -2,9 +2,9 @@ import Cluster
 import Ground
 import Testing
 
-@Suite("What an exchange of invalidations does")
+@Suite("Replication of invalidations")
 struct ExchangeStoryTests {
-    /// One exchange, and what came out last.
+    /// A node's replication, and the effects of the last event.
     private struct Stage {
         var exchange: InvalidationReplication
         var dice = SplitMix64(seed: 1)
@@ -29,14 +29,14 @@ struct ExchangeStoryTests {
             exchange.handle(event, now: now, using: &dice, effects: &effects)
         }
 
-        /// Time passes, and it hears of it; if that `isDue`, it has asked to.
+        /// Advances the clock and ticks; with `isDue`, expects the tick to be due.
         mutating func pass(_ interval: Interval, isDue: Bool = false) {
             now = now + interval
             #expect(!isDue || exchange.nextTick <= now)
             tell(.ticked)
         }
 
-        /// The other one answers, which follows `set`.
+        /// Delivers a reply of the other node, which follows `set`.
         mutating func answers(
             _ set: VoterSet? = nil, isCurrent: Bool = false, nominee: NodeID? = nil,
             round: UInt64 = 7, holds: [StreamPosition] = [], retired: [StreamPosition] = []
@@ -54,7 +54,7 @@ struct ExchangeStoryTests {
             return try exchange.issue(LogStage.purge(id), now: now, using: &dice, effects: &effects)
         }
 
-        /// Alone, it has opened a cluster and synced that it follows it.
+        /// A single node that has opened a cluster and synced it.
         static func opened() -> Stage {
             var stage = Stage()
             stage.tell(.formationRuleChanged(.unanimous))
@@ -72,7 +72,7 @@ struct ExchangeStoryTests {
 
     private let other = LogStage.id(2)
 
-    @Test("the node that finds nobody opens a cluster when that is synced, and is current")
+    @Test("A node without peers bootstraps and is current once that is synced")
     func opening() {
         var stage = Stage()
         #expect(stage.effects == [.publishWindow(FenceWindow(closedAt: stage.now))])
@@ -85,7 +85,7 @@ struct ExchangeStoryTests {
         #expect(stage.exchange.voterConfiguration?.set.members == [LogStage.id(1)])
     }
 
-    @Test("whoever finds others opens nothing before all of them have said that they know none")
+    @Test("A node with peers bootstraps only after all have replied that they know no cluster")
     func notAlone() {
         var stage = Stage()
         stage.tell(.membersChanged([ReplicationMember(other, LogStage.process(2), .live)]))
@@ -97,17 +97,17 @@ struct ExchangeStoryTests {
         #expect(stage.exchange.voterConfiguration != nil)
     }
 
-    @Test("a record of the count goes with no question, and to nobody before it is synced")
+    @Test("A consensus record is not carried by queries, nor sent before it is synced")
     func countStaysHome() throws {
         var stage = Stage()
         stage.tell(.connected(other, on: ConnectionID(1)))
         stage.tell(.formationRuleChanged(.unanimous))
         stage.answers(nominee: LogStage.id(1))
-        // The join is number 1, and not synced yet; a purge is number 2.
+        // The join is number 1 and not synced yet; a purge is number 2.
         #expect(try stage.issue("a") == .issued(LogStage.name(1, 2)))
-        let untold = try #require(stage.exchange.unsentInvalidations(to: other))
-        #expect(untold.records.map(\.id) == [LogStage.name(1, 2)])
-        stage.exchange.invalidationsSent(untold, to: other)
+        let unsent = try #require(stage.exchange.unsentInvalidations(to: other))
+        #expect(unsent.records.map(\.id) == [LogStage.name(1, 2)])
+        stage.exchange.invalidationsSent(unsent, to: other)
         #expect(stage.exchange.unsentInvalidations(to: other)?.isEmpty == true)
         let range = LogStage.range(1, 1...2)
         stage.tell(.messageReceived(.repairRequest([range]), from: other))
@@ -118,7 +118,7 @@ struct ExchangeStoryTests {
         #expect(stage.repairs.last?.records.map(\.id.number) == [1, 2])
     }
 
-    @Test("a question that could not be sent, or went over an earlier connection, has told nothing")
+    @Test("A query that was not sent, or used an earlier connection, has carried nothing")
     func toldOnceSent() throws {
         var stage = Stage()
         stage.tell(.connected(other, on: ConnectionID(1)))
@@ -129,13 +129,13 @@ struct ExchangeStoryTests {
         stage.tell(.connected(other, on: ConnectionID(2)))
         _ = try stage.issue("b")
         stage.exchange.invalidationsSent(refused, to: other)
-        let untold = try #require(stage.exchange.unsentInvalidations(to: other))
-        #expect(untold.positions == [LogStage.position(1, 2)])
-        stage.exchange.invalidationsSent(untold, to: other)
+        let unsent = try #require(stage.exchange.unsentInvalidations(to: other))
+        #expect(unsent.positions == [LogStage.position(1, 2)])
+        stage.exchange.invalidationsSent(unsent, to: other)
         #expect(stage.exchange.unsentInvalidations(to: other)?.isEmpty == true)
     }
 
-    @Test("what an answer names opens the fence only once it is applied, after the effects")
+    @Test("A reply opens the fence only after everything it names is applied")
     func appliedFirst() throws {
         let set = VoterSet(foundedBy: LogStage.id(1))
         let next = try #require(set.applying(by: .add(other)))
@@ -153,7 +153,7 @@ struct ExchangeStoryTests {
         #expect(stage.effects.last == .publishWindow(stage.exchange.window))
     }
 
-    @Test("a retired stream that this node lacks makes everything soft, and holds nobody up")
+    @Test("A retired stream that this node lacks makes everything stale and delays nothing")
     func retired() {
         var stage = Stage.opened()
         stage.tell(.connected(other, on: ConnectionID(1)))
@@ -165,7 +165,7 @@ struct ExchangeStoryTests {
                 .isEmpty)
     }
 
-    @Test("two contents under one number close the fence until the operator says otherwise")
+    @Test("Two contents under one number close the fence until the operator acts")
     func contradiction() {
         var stage = Stage.opened()
         stage.tell(.messageReceived(.push([LogStage.record(1, 5)]), from: other))
@@ -173,7 +173,7 @@ struct ExchangeStoryTests {
         #expect(stage.effects.contains(.reportConflict(found)))
         #expect(!stage.exchange.window.isCurrent(at: stage.now))
         stage.tell(.recoveryRequested)
-        // Nothing of before is held for certain any more.
+        // No entry from before is certain any more.
         #expect(stage.effects.contains { if case .applyFloors([], _) = $0 { true } else { false } })
         #expect(!stage.exchange.window.isCurrent(at: stage.now))
         stage.pass(.milliseconds(2))
@@ -182,7 +182,7 @@ struct ExchangeStoryTests {
         #expect(stage.exchange.window.isCurrent(at: stage.now))
     }
 
-    @Test("who was forgotten stays in receipts for as long as it may take itself for current")
+    @Test("A removed member stays in receipts for as long as it may consider itself current")
     func forgotten() throws {
         var stage = Stage.opened()
         stage.tell(.membersChanged([ReplicationMember(other, LogStage.process(2), .live)]))
@@ -202,7 +202,7 @@ struct ExchangeStoryTests {
         #expect(nodes() == [LogStage.id(1)])
     }
 
-    @Test("who is cut off stays in receipts until it counts no more or is away for long")
+    @Test("A disconnected voter stays in receipts until it is removed or away for long")
     func company() throws {
         var stage = Stage.opened()
         let member = ReplicationMember(other, LogStage.process(2), .live)
@@ -224,7 +224,7 @@ struct ExchangeStoryTests {
         #expect(nodes() == [LogStage.id(1)])
     }
 
-    @Test("who was never met here is named by those alone who have, once it is away for a fence")
+    @Test("A member that was never connected leaves receipts once it is away for a fence")
     func hearsay() throws {
         var stage = Stage.opened()
         let process = LogStage.process(2)
@@ -242,7 +242,7 @@ struct ExchangeStoryTests {
     }
 
     @Test(
-        "where most have just started, whom they had answered is not known for one fence",
+        "After a majority has just started, its earlier contacts are unknown for one fence",
         arguments: [true, false])
     func young(isOtherYoung: Bool) throws {
         let members = (1...3).map { LogStage.id($0) }
@@ -269,7 +269,7 @@ struct ExchangeStoryTests {
         #expect(stage.exchange.receipt(of: name)?.isConfirmedByAll == true)
     }
 
-    @Test("where most were forgotten within a fence, whom they had answered is not known for one")
+    @Test("After a majority was removed within a fence, its contacts are unknown for one fence")
     func replaced() throws {
         var stage = Stage.opened()
         var set = VoterSet(foundedBy: LogStage.id(1))
@@ -290,7 +290,7 @@ struct ExchangeStoryTests {
     }
 
     @Test(
-        "who says nothing more is waited for no longer than a fence, once its set is left",
+        "A silent member of a former set is awaited for one fence at most",
         arguments: [
             VoterSet(foundedBy: LogStage.id(2), recovery: 1),
             VoterSet(
@@ -306,7 +306,7 @@ struct ExchangeStoryTests {
         }
         stage.tell(.synced)
         guard case .issued(let name) = try stage.issue("a") else {
-            Issue.record("it was issued before")
+            Issue.record("it was a duplicate")
             return
         }
         stage.tell(.synced)

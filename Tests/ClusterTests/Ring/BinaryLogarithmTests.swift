@@ -7,7 +7,7 @@ import Testing
 struct BinaryLogarithmTests {
     private let logarithm = BinaryLogarithm.table
 
-    /// −log2 of the odd number that `number` is taken for, over 2^64, as floating point has it.
+    /// −log2 of the odd number for which `number` stands, over 2^64, in floating point.
     private func exact(_ number: UInt64) -> Double {
         let odd = number | 1
         guard odd > 1 << 63 else { return 64 - log2(Double(odd)) }
@@ -18,7 +18,7 @@ struct BinaryLogarithmTests {
         Double(logarithm.distance(below: number)) * 0x1p-57
     }
 
-    @Test("the points between chords are what 90 digits give, rounded down to 48 bits")
+    @Test("The interpolation points are exact to 48 bits, rounded down")
     func points() {
         #expect(logarithm.chords.count == 1_025)
         let named = [0, 1, 511, 512, 1_023, 1_024].map { logarithm.chords[$0] >> 9 }
@@ -31,7 +31,7 @@ struct BinaryLogarithmTests {
     }
 
     @Test(
-        "distances of chosen numbers",
+        "Distances of chosen numbers",
         arguments: [
             (0, 1 << 63), (1, 1 << 63), (2, 8_994_954_867_970_167_808),
             (3, 8_994_954_867_970_167_808), (0x1234_5678_9ABC_DEF0, 549_623_799_570_593_868),
@@ -42,7 +42,7 @@ struct BinaryLogarithmTests {
         #expect(logarithm.distance(below: number) == distance)
     }
 
-    @Test("it is too great by 2^-22.4 at most, and near 2^64 by a four-thousandth at most")
+    @Test("The error is at most 2^-22.4, and near 2^64 a four-thousandth")
     func error() throws {
         var dice = SplitMix64(seed: 5)
         for _ in 0..<20_000 {
@@ -55,7 +55,7 @@ struct BinaryLogarithmTests {
         }
     }
 
-    @Test("a greater number is never farther from 2^64")
+    @Test("A greater number is never farther from 2^64")
     func falls() throws {
         var dice = SplitMix64(seed: 6)
         var numbers = (0..<1_024 as Range<UInt64>).flatMap { index -> [UInt64] in

@@ -3,14 +3,14 @@ import Ground
 import Testing
 import Trials
 
-@Suite("Laws of the ring", .disabled(if: Trials.isReduced))
+@Suite("Invariants of the ring", .disabled(if: Trials.isReduced))
 struct RingLawTests {
     /// Every 31st slot, and the last.
     private static let sample = Array(stride(from: 0, to: RingSlot.count, by: 31)) + [262_143]
 
     private func slot(_ number: Int) -> RingSlot { RingSlot(number: UInt32(number)) }
 
-    /// `count` members of weights from 50 to 400.
+    /// Random members with weights from 50 to 400.
     private func members(_ count: Int, seed: UInt64) -> [RingMember] {
         var dice = SplitMix64(seed: seed)
         return (0..<count).map { _ in
@@ -19,7 +19,7 @@ struct RingLawTests {
     }
 
     @Test(
-        "a list has the eight members of least distance, or all",
+        "A list has the eight members with the least distance, or all",
         arguments: [1, 2, 7, 8, 9, 12, 260])
     func model(count: Int) throws {
         let members = members(count, seed: 1)
@@ -33,7 +33,7 @@ struct RingLawTests {
         }
     }
 
-    @Test("what is drawn for a slot is XXH64 of its number, seeded with XXH64 of the id")
+    @Test("A slot's draw is XXH64 of its number, seeded with XXH64 of the id")
     func hash() throws {
         for member in members(20, seed: 2) {
             var name: [UInt8] = []
@@ -49,7 +49,7 @@ struct RingLawTests {
         }
     }
 
-    @Test("in whatever order members were learnt, the ring is the same")
+    @Test("The ring does not depend on the order of its members")
     func order() {
         var dice = SplitMix64(seed: 3)
         let members = members(10, seed: 3)
@@ -61,7 +61,7 @@ struct RingLawTests {
         #expect(grown == ring)
     }
 
-    @Test("a ring made from another is the ring computed anew", arguments: [0, 1, 7, 8])
+    @Test("An updated ring equals a newly computed one", arguments: [0, 1, 7, 8])
     func incremental(count: Int) {
         let ring = Ring(members: members(count, seed: 4))
         let newcomers = [
@@ -78,9 +78,9 @@ struct RingLawTests {
         #expect(ring.removing(NodeID(low: 5, high: 5)) == ring)
     }
 
-    /// Of 14 nodes, how many leave, how many have another weight, and how many join them.
+    /// Of 14 nodes, the numbers that leave, that change weight, and that join.
     @Test(
-        "whatever changes at once, the ring is the one computed anew",
+        "After any combination of changes the updated ring equals a new one",
         arguments: [(0, 0, 0), (1, 0, 1), (0, 1, 0), (2, 0, 3), (14, 0, 0)])
     func changed(gone: Int, reweighted: Int, come: Int) {
         let all = members(14 + come, seed: 5)
@@ -93,7 +93,7 @@ struct RingLawTests {
     }
 
     @Test(
-        "who joins enters lists and pushes the last out; all others keep their order",
+        "A joining member enters lists and displaces the last; all others keep their order",
         arguments: [1, 7, 8, 12])
     func joins(count: Int) throws {
         let members = members(count + 1, seed: 6)
@@ -113,7 +113,7 @@ struct RingLawTests {
     }
 
     @Test(
-        "who leaves is followed by those behind it; all others keep their order",
+        "A leaving member is followed by those after it; all others keep their order",
         arguments: [1, 2, 8, 9, 12])
     func leaves(count: Int) throws {
         let members = members(count, seed: 7)
@@ -130,7 +130,7 @@ struct RingLawTests {
         }
     }
 
-    @Test("of two that are equally near the one with the lower id comes first, whoever came first")
+    @Test("At equal distance the lower id comes first, whatever the order")
     func ties() throws {
         let low = NodeID(low: 1, high: 0x1000)
         let high = colliding(with: low, low: 2)
@@ -153,9 +153,9 @@ struct RingLawTests {
         #expect(rings[0].share(of: second) == 0)
     }
 
-    /// An id that begins with `low`, and that XXH64 makes the same of as of `id`.
+    /// An id with the first word `low` whose XXH64 equals that of `id`.
     ///
-    /// The second word is mixed in so that it can make up for any first one.
+    /// The second word can compensate for any first one.
     private func colliding(with id: NodeID, low: UInt64) -> NodeID {
         let (first, second, fourth, fifth): (UInt64, UInt64, UInt64, UInt64) = (
             0x9E37_79B1_85EB_CA87, 0xC2B2_AE3D_27D4_EB4F, 0x85EB_CA77_C2B2_AE63,
@@ -176,7 +176,7 @@ struct RingLawTests {
         return NodeID(low: low, high: unmixed(mixed(id.high) ^ difference))
     }
 
-    @Test("an empty ring has no owners, and a ring of one has one")
+    @Test("An empty ring has no owners, and a ring of one has one")
     func small() {
         let empty = Ring(members: [])
         #expect(empty.owners(of: slot(5)).isEmpty && empty.slotsMoved(from: empty) == 0)

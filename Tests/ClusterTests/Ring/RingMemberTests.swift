@@ -17,7 +17,7 @@ struct RingMemberTests {
     }
 
     @Test(
-        "those own that are alive or suspected, caught up and not draining",
+        "Owners are alive or suspected, have caught up and do not drain",
         arguments: MemberRecord.State.allCases,
         [[], .isCaughtUp, .isDraining, [.isCaughtUp, .isDraining]] as [Member.Role])
     func owning(state: MemberRecord.State, role: Member.Role) throws {
@@ -27,7 +27,7 @@ struct RingMemberTests {
         #expect(RingMember.owners(among: [record]).count == (owns ? 1 : 0))
     }
 
-    @Test("they are given by id, with their weights, whatever the order of the records")
+    @Test("Ring members are sorted by id and have their weights, in any order of records")
     func sorted() throws {
         let records = try [
             record(9, weight: 50), record(3), record(5, .dead), record(4, .suspected, weight: 7),
@@ -41,7 +41,7 @@ struct RingMemberTests {
         #expect(RingMember.owners(among: []).isEmpty)
     }
 
-    @Test("whatever a member declares, it counts for no more than the limit")
+    @Test("A declared weight is capped at the limit")
     func cut() throws {
         let records = try [
             record(1), record(2), record(3), record(4, weight: .max), record(5, weight: 400),
@@ -54,7 +54,7 @@ struct RingMemberTests {
         #expect(RingMember.owners(among: records, weightMax: 1).allSatisfy { $0.weight == 1 })
     }
 
-    @Test("of more than 256 that might own, the 256 of the lowest ids do")
+    @Test("Of more than 256 candidates the 256 with the lowest ids are members")
     func limit() throws {
         var dice = SplitMix64(seed: 1)
         let dead = try (0..<50 as Range<UInt64>).map { try record($0, .dead) }

@@ -4,9 +4,9 @@ import Ground
 import Testing
 import Trials
 
-@Suite("What the page of the ring's format says is so")
+@Suite("The page on the ring's format")
 struct RingPageTests {
-    /// The cells of the table whose head begins with `head`, row by row.
+    /// The cells of the table whose header begins with `head`, by row.
     private func rows(under head: String) throws -> [[String]] {
         let page = try DoccPage.text("Ring.md")
         let lines = page.split(separator: "\n", omittingEmptySubsequences: false)
@@ -23,7 +23,7 @@ struct RingPageTests {
         return NodeID(lowestFirst.span, at: 0)
     }
 
-    @Test("the slots of keys")
+    @Test("The slots of keys")
     func slots() throws {
         let rows = try rows(under: "the key's SHA-256 begins")
         #expect(rows.count == 6)
@@ -34,7 +34,7 @@ struct RingPageTests {
         }
     }
 
-    @Test("the distances of members")
+    @Test("The distances of members")
     func distances() throws {
         let rows = try rows(under: "member")
         #expect(rows.count == 9)
@@ -48,7 +48,7 @@ struct RingPageTests {
         }
     }
 
-    @Test("the owners of slots")
+    @Test("The owners of slots")
     func owners() throws {
         let rows = try rows(under: "weights")
         #expect(rows.count == 11)
@@ -67,7 +67,7 @@ struct RingPageTests {
     }
 
     @Test(
-        "the table of balance and movement, as far as it is quickly computed",
+        "The table of balance and movement, where it is quickly computed",
         .disabled(if: Trials.isReduced))
     func balance() throws {
         for row in try rows(under: "nodes").prefix(3) {

@@ -5,7 +5,7 @@ import Trials
 
 @Suite("Shares of the ring", .disabled(if: Trials.isReduced))
 struct RingShareTests {
-    @Test("no node joins or leaves, of 3 to 50, but moves less than 1.05 of its part")
+    @Test("Joining or leaving moves less than 1.05 of the node's share, with 3 to 50 nodes")
     func movement() {
         var dice = SplitMix64(seed: 11)
         let members = RingStatistics.members(50, using: &dice)
@@ -21,7 +21,7 @@ struct RingShareTests {
         }
     }
 
-    @Test("of ten nodes none owns more than 1.02 of the mean", arguments: [1, 2, 3] as [UInt64])
+    @Test("No node of ten owns more than 1.02 of the mean", arguments: [1, 2, 3] as [UInt64])
     func balance(seed: UInt64) {
         var dice = SplitMix64(seed: seed)
         let ring = Ring(members: RingStatistics.members(10, using: &dice))
@@ -30,7 +30,7 @@ struct RingShareTests {
     }
 
     @Test(
-        "shares are as weights, first and after a first owner",
+        "Shares follow the weights, also for the second owner",
         arguments: [[100, 100, 200, 400], [1, 65_535], [1, 2, 3, 4, 5], [300, 100, 7]])
     func weights(weights: [UInt16]) {
         var dice = SplitMix64(seed: 12)
@@ -53,14 +53,14 @@ struct RingShareTests {
         }
     }
 
-    /// Within five standard deviations of a binomial distribution, and one more.
+    /// Expects a count within five standard deviations of a binomial distribution, and one more.
     private func expect(_ count: Int, of all: Int, part: Double) {
         let mean = Double(all) * part
         let deviation = (mean * (1 - part)).squareRoot()
         #expect(abs(Double(count) - mean) <= 5 * deviation + 1, "\(count) of \(all), part \(part)")
     }
 
-    @Test("a slot is counted for each member among as many positions as are asked for")
+    @Test("A slot counts for each member at the given number of positions")
     func positions() {
         var dice = SplitMix64(seed: 13)
         let ring = Ring(members: RingStatistics.members(12, using: &dice))
@@ -77,7 +77,7 @@ struct RingShareTests {
         #expect(ring.slots(ownedBy: ring.members[0].id, amongFirst: 99).count > 0)
     }
 
-    @Test("a slot has moved if another owns it first, and not if the owner behind changes")
+    @Test("A slot has moved if its first owner is another; a change of the second is none")
     func moved() {
         let members = (1...3).map { RingMember(NodeID(low: $0, high: 0)) }
         let three = Ring(members: members)
@@ -88,7 +88,7 @@ struct RingShareTests {
         #expect(three.slotsMoved(from: three) == 0)
     }
 
-    @Test("figures are those of the ring, over what nodes would own if all owned alike")
+    @Test("Figures are relative to equal shares")
     func figures() {
         var dice = SplitMix64(seed: 14)
         let members = RingStatistics.members(5, using: &dice)

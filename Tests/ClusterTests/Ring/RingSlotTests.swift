@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Slots")
 struct RingSlotTests {
-    @Test("a key's slot is the highest 18 bits of its digest's first word, and of nothing else")
+    @Test("A key's slot is the highest 18 bits of the first word of its digest")
     func bits() {
         for bit in 0..<64 as Range<UInt64> {
             let number = RingSlot(of: EntryDigest(first: 1 << bit, second: .max)).number
@@ -13,7 +13,7 @@ struct RingSlotTests {
         #expect(RingSlot(of: EntryDigest(first: .max, second: 0)).number == 262_143)
     }
 
-    @Test("the owners of a key are those of its slot")
+    @Test("The owners of a key are those of its slot")
     func lookUp() throws {
         var dice = SplitMix64(seed: 3)
         let ring = Ring(members: RingStatistics.members(9, using: &dice))
@@ -29,7 +29,7 @@ struct RingSlotTests {
         }
     }
 
-    @Test("slots are in the order of their numbers")
+    @Test("Slots are ordered by number")
     func order() {
         #expect(RingSlot(number: 1) < RingSlot(number: 2))
         #expect(!(RingSlot(number: 2) < RingSlot(number: 2)))

@@ -109,7 +109,7 @@ struct PeerUnderTest {
             do throws(SendError) {
                 try link.send(message)
             } catch {
-                precondition([.notOpen, .queueFull].contains(error), "it cannot be said: \(error)")
+                precondition([.notOpen, .queueFull].contains(error), "it cannot be sent: \(error)")
             }
         }
     }

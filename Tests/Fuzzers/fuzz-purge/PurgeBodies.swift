@@ -18,7 +18,7 @@ func readBody(_ body: [UInt8]) {
     precondition(request.id.map { 1...PurgeRequest.idBytesMax ~= $0.count } ?? true)
     precondition(request.timeout.map(PurgeRequest.timeoutRange.contains) ?? true)
     let again = try? JSONDecoder().decode(PurgeRequest.self, from: Data(request.body.utf8))
-    precondition(again == request, "another purge when it is said again")
+    precondition(again == request, "another purge after encoding it again")
     issue(request)
 }
 

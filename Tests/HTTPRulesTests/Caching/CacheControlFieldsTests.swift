@@ -14,7 +14,7 @@ private func parse(_ values: String...) -> CacheControl {
 private func names(_ fields: FieldNames) -> [String] { fields.names.map(\.text) }
 
 @Suite struct CacheControlFieldsTests {
-    /// What comes; the fields that are meant; whether the whole answer is.
+    /// The field value, the fields that it names, and whether it applies to the whole response.
     private static let listTable: [(String, [String], Bool)] = [
         ("=\"a\"", ["a"], false), ("=\"a, b\"", ["a", "b"], false),
         ("=\"b,a\"", ["a", "b"], false),
@@ -30,7 +30,7 @@ private func names(_ fields: FieldNames) -> [String] { fields.names.map(\.text) 
     ]
 
     @Test(
-        "RFC 9111 §5.2.2.4 and §5.2.2.7: a list that can be read is of these fields only",
+        "RFC 9111 §5.2.2.4 and §5.2.2.7: a valid list restricts the directive to its fields",
         arguments: listTable)
     func lists(argument: String, fields: [String], isWhole: Bool) {
         let isPrivate = parse("private" + argument)
@@ -42,7 +42,7 @@ private func names(_ fields: FieldNames) -> [String] { fields.names.map(\.text) 
         #expect(noCache.flags == (isWhole ? .noCache : []))
     }
 
-    @Test("RFC 9110 §5.3: several lists are one, and without a list all of the answer is meant")
+    @Test("RFC 9110 §5.3: several lists are combined; without a list the whole response is meant")
     func several() {
         let control = parse("private=\"b\", private=\"a\"", "private=c, no-cache=x, no-cache")
         #expect(names(control.privateFields) == ["a", "b", "c"])
@@ -54,7 +54,7 @@ private func names(_ fields: FieldNames) -> [String] { fields.names.map(\.text) 
         #expect(parse("private=\"a\", max-age=5").maxAge == .seconds(5))
     }
 
-    @Test("A list of more than 64 fields counts as broken")
+    @Test("A list of more than 64 fields counts as invalid")
     func longList() {
         for (count, flags) in [(64, []), (65, .isPrivate)] as [(Int, CacheControl.Flags)] {
             let list = (0..<count).map { "a\($0)" }.joined(separator: ",")
@@ -65,7 +65,7 @@ private func names(_ fields: FieldNames) -> [String] { fields.names.map(\.text) 
     }
 
     @Test(
-        "RFC 9111 §5.2.3: what is not known means nothing",
+        "RFC 9111 §5.2.3: unknown directives have no effect",
         arguments: [
             "community=\"UCI\"", "Foo", "foo=1, bar", "foo=\"a, no-store\"", "foo=\"\"",
             "foo=\"a\\\", no-store\"", "foo=", "foo=a b", "foo=\"a", "=a", "\"foo\"", "foo;a",
@@ -75,7 +75,7 @@ private func names(_ fields: FieldNames) -> [String] { fields.names.map(\.text) 
         #expect(parse(value) == CacheControl())
     }
 
-    @Test("A quoted string that does not end takes what follows with it")
+    @Test("An unterminated quoted string includes everything after it")
     func unfinished() {
         #expect(parse("foo=\"a, no-store", "public").flags == .isPublic)
     }

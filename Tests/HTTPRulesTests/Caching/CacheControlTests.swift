@@ -55,7 +55,7 @@ import Trials
         #expect(parse(value).maxAge == .seconds(seconds))
     }
 
-    @Test("A directive that is only like another is passed over (RFC 9111 §5.2.3)")
+    @Test("A directive that only resembles another is ignored (RFC 9111 §5.2.3)")
     func unknown() {
         let control = parse(
             "max-ages=60", "xmax-age=60, s-maxage2=1", "maxage=60", "community=\"UCI\"")
@@ -72,7 +72,7 @@ import Trials
         #expect(parse("max-age=1", "max-age=2").maxAge == .seconds(1))
     }
 
-    @Test("RFC 5861 §3 and §4, RFC 9111 §5.2.1: directives with a number each have their own")
+    @Test("RFC 5861 §3 and §4, RFC 9111 §5.2.1: each directive with a number has its own value")
     func numbers() {
         let control = parse(
             "stale-while-revalidate=1, stale-if-error=2, s-maxage=3, max-age=4, min-fresh=5",
@@ -86,14 +86,14 @@ import Trials
         #expect(control.maxStale == .seconds(6))
     }
 
-    @Test("RFC 9111 §5.2.1.2: max-stale without a number is without limit")
+    @Test("RFC 9111 §5.2.1.2: max-stale without a number has no limit")
     func maxStale() {
         #expect(parse("max-stale").maxStale == .seconds(DeltaSeconds.max))
         #expect(parse("max-stale=x").maxStale == .zero)
         #expect(parse("max-age=1").maxStale == nil)
     }
 
-    @Test("The lines of a head are gathered, others are not")
+    @Test("Only the Cache-Control lines of a head count")
     func head() {
         let head = ResponseHead(
             200, "Cache-Control: max-age=5", "Pragma: no-cache", "cache-control: private")
@@ -102,7 +102,7 @@ import Trials
         #expect(control.flags == .isPrivate)
     }
 
-    @Test("No value makes the parser fail, and white space around commas means nothing")
+    @Test("No value makes the parser fail, and white space around commas is ignored")
     func anyBytes() {
         var dice = SplitMix64(seed: 5)
         for _ in 0..<Trials.count(5000) {

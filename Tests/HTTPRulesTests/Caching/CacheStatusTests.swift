@@ -14,7 +14,7 @@ import Testing
         return String(bytes.text.dropFirst())
     }
 
-    @Test("RFC 9211 §2.1, §2.2: a hit, a reason to forward, or neither")
+    @Test("RFC 9211 §2.1, §2.2: a hit, a reason for forwarding, or neither")
     func outcome() {
         #expect(text(.hit) == "nuthatch; hit")
         #expect(text(.generated) == "nuthatch")
@@ -25,7 +25,7 @@ import Testing
         #expect(reasons == expected.map { "nuthatch; fwd=\($0)" })
     }
 
-    @Test("RFC 9211 §2.3 to §2.6: what is said of a forwarded request")
+    @Test("RFC 9211 §2.3 to §2.6: parameters of a forwarded request")
     func forwarded() {
         let all: (inout CacheStatus) -> Void = {
             $0.forwardStatus = 304
@@ -41,7 +41,7 @@ import Testing
     }
 
     @Test(
-        "RFC 9211 §2.4: freshness left, negative too, within the integers of RFC 9651 §3.3.1",
+        "RFC 9211 §2.4: remaining freshness, even negative, within the integers of RFC 9651 §3.3.1",
         arguments: [
             (0, "0"), (1, "1"), (-412, "-412"), (2_147_483_648, "2147483648"),
             (.max, "999999999999999"), (.min, "-999999999999999"),
@@ -51,7 +51,7 @@ import Testing
     }
 
     @Test(
-        "RFC 9211 §2.7: a key is a string, whatever it is made of",
+        "RFC 9211 §2.7: a key is a string, whatever its bytes",
         arguments: [
             ("//a/b?c", "//a/b?c"), ("", ""), ("a\"b\\c", "a\\\"b\\\\c"),
             ("//a\n0\naccept:b", "//a%0A0%0Aaccept:b"), ("\u{E9}\u{7F}\u{0}", "%E9%7F%00"),
@@ -61,7 +61,7 @@ import Testing
         #expect(text(.hit) { $0.key = key } == "nuthatch; hit; key=\"\(printed)\"")
     }
 
-    @Test("RFC 9211 §2.7: a key of up to 200 bytes is printed whole, a longer one not at all")
+    @Test("RFC 9211 §2.7: a key of up to 200 bytes is written whole, a longer one omitted")
     func longKey() {
         let start = "nuthatch; hit; key=\"".utf8.count
         for (byte, printed) in [(97, 1), (34, 2), (10, 3)] as [(UInt8, Int)] {
@@ -73,7 +73,7 @@ import Testing
     }
 
     @Test(
-        "RFC 9211 §2.8: details are tokens where they can be, else strings",
+        "RFC 9211 §2.8: details are tokens if possible, otherwise strings",
         arguments: [
             ("memory", "memory"), ("ORIGIN:a/b", "ORIGIN:a/b"), ("*", "*"), ("", "\"\""),
             ("two words", "\"two words\""), ("7up", "\"7up\""), ("a\"b", "\"a\\\"b\""),

@@ -15,13 +15,13 @@ import Testing
         (["Cache-Tag: \"a,b\""], ["\"a", "b\""]),
     ]
 
-    @Test("Tags lie between white space, commas, or both, and each counts once", arguments: table)
+    @Test("Tags are separated by white space or commas, and each counts once", arguments: table)
     func usual(fields: [String], expected: [String]) {
         let tags = CacheTags(ResponseHead(status: 200, fields: fields))
         #expect(tags.tags.map(\.text) == expected && tags.droppedCount == 0)
     }
 
-    @Test("The fields are the operator's choice")
+    @Test("The names of the tag fields are configurable")
     func configured() throws {
         let fields = [try #require(TagField("X-Tags")), try #require(TagField("Cache-Tag"))]
         let head = ResponseHead(200, "x-tags: a, b c", "xkey: d", "Cache-Tag: e f")
@@ -32,7 +32,7 @@ import Testing
             TagField.defaults == ["Surrogate-Key", "Cache-Tag", "XKey"].compactMap { TagField($0) })
     }
 
-    @Test("What passes a limit is left out and counted")
+    @Test("Tags beyond a limit are dropped and counted")
     func bounded() {
         let many = (0..<1002).map { "\($0)" }.joined(separator: " ")
         let first = CacheTags(ResponseHead(200, "xkey: \(many) 0 1"))

@@ -36,13 +36,13 @@ private func examine(
         (["Expires: 0"], nil),
     ]
 
-    @Test("RFC 9111 §3: which answers a shared cache stores", arguments: storing)
+    @Test("RFC 9111 §3: the responses that a shared cache stores", arguments: storing)
     func stored(fields: [String], expected: NotStoredReason?) {
         #expect(examine(["Content-Type: image/png"] + fields).notStoredReason == expected)
     }
 
     @Test(
-        "RFC 9111 §3 and §3.3: only a 200 is stored, and a part never as the whole",
+        "RFC 9111 §3 and §3.3: only a 200 is stored, and a part is never stored as the whole",
         arguments: [201, 203, 204, 301, 302, 304, 404, 410, 416, 500, 503] as [UInt16])
     func statuses(status: UInt16) {
         let fields = ["Content-Type: image/png", "Cache-Control: max-age=60, must-understand"]
@@ -50,7 +50,7 @@ private func examine(
         #expect(examine(fields, status: 206).notStoredReason == .partialContent)
     }
 
-    @Test("RFC 9111 §5.2.2.3: must-understand lifts no-store for a status that is understood only")
+    @Test("RFC 9111 §5.2.2.3: must-understand overrides no-store only for understood statuses")
     func mustUnderstand() {
         let fields = ["Content-Type: image/png", "Cache-Control: no-store, must-understand"]
         #expect(examine(fields).isCollapsible)
@@ -58,7 +58,7 @@ private func examine(
     }
 
     @Test(
-        "RFC 9111 §5.2.2: what is for one client is not given to those who wait with it",
+        "RFC 9111 §5.2.2: a response for one client is not shared with waiting requests",
         arguments: [
             ("Cache-Control: private", false), ("Cache-Control: no-store", false),
             ("Vary: *", false), ("Cache-Control: no-cache", true),
@@ -82,7 +82,7 @@ private func examine(
         (["application/json", "image/png"], false),
     ]
 
-    @Test("RFC 9110 §8.3: images and the operator's types are accepted", arguments: typeTable)
+    @Test("RFC 9110 §8.3: images and configured types are accepted", arguments: typeTable)
     func types(values: [String], expected: Bool) {
         let found = examine(values.map { "Content-Type: \($0)" }, extra: ["application/json"])
         #expect(found.isTypeAccepted == expected)
@@ -113,12 +113,12 @@ private func examine(
         (["Last-Modified: Sun, 06 Nov 1990 08:49:36 GMT"], []),
     ]
 
-    @Test("RFC 9111 §5.2.2.4, RFC 9110 §8.8.2.2: flags of the stored answer", arguments: flagTable)
+    @Test("RFC 9111 §5.2.2.4, RFC 9110 §8.8.2.2: flags of a stored response", arguments: flagTable)
     func flags(fields: [String], expected: EntryFlags) {
         #expect(examine(["Content-Type: image/png"] + fields).flags == expected)
     }
 
-    @Test("RFC 9110 §6.6.1: without a Date that can be read the time of receipt stands in")
+    @Test("RFC 9110 §6.6.1: without a valid Date the time of receipt is used")
     func date() {
         #expect(examine(["Content-Type: image/png"]).date == receipt.receivedWallTime)
         #expect(examine(["Date: x"]).date == receipt.receivedWallTime)
@@ -126,7 +126,7 @@ private func examine(
         #expect(dated.date == WallTime(seconds: 5))
     }
 
-    @Test("The facts hold what the examination found")
+    @Test("The metadata contains the results of the checks")
     func facts() {
         let fields = [
             "Content-Type: image/png", "ETag: \"a\"", "Cache-Control: max-age=100", "Age: 8",

@@ -8,7 +8,7 @@ import Testing
         return String(bytes.text.dropFirst())
     }
 
-    @Test("A decision is one dictionary of what is known")
+    @Test("A decision trace is one dictionary of the known values")
     func whole() {
         var decision = DecisionTrace()
         #expect(text(decision) == "")
@@ -40,7 +40,7 @@ import Testing
                 """)
     }
 
-    @Test("True is a member without a value, and what is nil or empty is none")
+    @Test("True is a member without a value; nil and empty values are omitted")
     func sparse() {
         var decision = DecisionTrace()
         decision.isStored = true
@@ -49,7 +49,7 @@ import Testing
         #expect(text(decision) == "age=5, stored")
     }
 
-    @Test("However much there is to tell, a line is within its limit and in ASCII")
+    @Test("A trace stays within its length limit and in ASCII")
     func bounded() {
         var decision = DecisionTrace()
         for letter: UInt8 in [0, 255, 34, 97] {

@@ -4,7 +4,7 @@ import Testing
 import Trials
 
 @Suite struct EffectiveCacheControlTests {
-    /// Fields; where the directives stood that count; `max-age` of them.
+    /// The fields, the source of the effective directives, and their `max-age`.
     private static let choosing: [([String], EffectiveCacheControl.Source, Int64?)] = [
         ([], .none, nil),
         (["Expires: 0"], .none, nil),
@@ -19,7 +19,7 @@ import Trials
         ),
         (["Nuthatch-Cache-Control: max-age=3", "Cache-Control: max-age=1"], .nuthatch, 3),
         (["Nuthatch-Cache-Control: foo", "Cache-Control: max-age=1"], .nuthatch, nil),
-        // Empty or broken: as if it were not there.
+        // Empty or invalid: ignored.
         (["CDN-Cache-Control: ", "Cache-Control: max-age=1"], .cacheControl, 1),
         (["CDN-Cache-Control: max-age=2, &&&&&", "Cache-Control: max-age=1"], .cacheControl, 1),
         (["CDN-Cache-Control: max-age =2", "Cache-Control: max-age=1"], .cacheControl, 1),
@@ -30,18 +30,18 @@ import Trials
         (["CDN-Cache-Control: private=a b", "Cache-Control: max-age=1"], .cacheControl, 1),
         (["Nuthatch-Cache-Control: =", "CDN-Cache-Control: max-age=2"], .cdn, 2),
         (["Nuthatch-Cache-Control: max-age=\"", "CDN-Cache-Control: ("], .none, nil),
-        // RFC 9651 §4.2: several lines are one value, and one that is broken breaks it.
+        // RFC 9651 §4.2: several lines are one value, and an invalid line invalidates it.
         (["CDN-Cache-Control: public", "CDN-Cache-Control: max-age=2"], .cdn, 2),
         (["CDN-Cache-Control: max-age=9", "CDN-Cache-Control: max-age=2"], .cdn, 2),
         (["CDN-Cache-Control: max-age=9", "CDN-Cache-Control: !"], .none, nil),
         (["CDN-Cache-Control: max-age=9", "CDN-Cache-Control: "], .none, nil),
-        // Aimed at others.
+        // For other caches.
         (["Surrogate-Control: max-age=9", "Cache-Control: max-age=1"], .cacheControl, 1),
         (["Other-CDN-Cache-Control: max-age=9"], .none, nil),
     ]
 
     @Test(
-        "RFC 9213 §2.2: the first field aimed at this cache that is valid and not empty counts",
+        "RFC 9213 §2.2: the first valid, non-empty targeted field for this cache counts",
         arguments: choosing)
     func chosen(fields: [String], source: EffectiveCacheControl.Source, maxAge: Int64?) {
         let found = EffectiveCacheControl(ResponseHead(status: 200, fields: fields))
@@ -50,7 +50,7 @@ import Trials
         #expect(found.usesExpires == (source == .none || source == .cacheControl))
     }
 
-    @Test("RFC 9213 §2.2: Cache-Control alone is read where nothing is aimed at this cache")
+    @Test("RFC 9213 §2.2: without a targeted field for this cache Cache-Control counts")
     func plain() {
         let head = ResponseHead(200, "CDN-Cache-Control: max-age=2", "Cache-Control: max-age=1")
         let found = EffectiveCacheControl(cacheControlOf: head)
@@ -71,7 +71,7 @@ import Trials
     ]
 
     @Test(
-        "RFC 9213 §2.1, RFC 9111 §4.2.1: a lifetime is an integer, else the answer is stale",
+        "RFC 9213 §2.1, RFC 9111 §4.2.1: a lifetime that is not an integer makes it stale",
         arguments: lifetimeTable)
     func lifetimes(value: String, seconds: Int64?) {
         #expect(targeted(value).maxAge == seconds.map(Interval.seconds))
@@ -95,13 +95,13 @@ import Trials
     ]
 
     @Test(
-        "RFC 9213 §2.1: of the wrong type, what restricts holds in full, what permits not at all",
+        "RFC 9213 §2.1: with the wrong type, restrictions apply in full and permissions do not",
         arguments: flagTable)
     func flags(value: String, expected: CacheControl.Flags) {
         #expect(targeted(value).flags == expected)
     }
 
-    @Test("RFC 9213 §2.1: lists of fields are strings; windows of stale use are integers")
+    @Test("RFC 9213 §2.1: lists of fields are strings, and stale windows are integers")
     func others() {
         let control = targeted(
             "private=\"A, b\", no-cache=\"c\", stale-while-revalidate=3, stale-if-error=\"4\", x=y")

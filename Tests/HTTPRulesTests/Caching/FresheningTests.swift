@@ -6,12 +6,12 @@ private let sunday = WallTime(seconds: 784_111_777)
 private let sundayText = "Sun, 06 Nov 1994 08:49:37 GMT"
 private let later = "Sun, 06 Nov 1994 08:49:38 GMT"
 
-/// A stored answer: tag, Last-Modified, Date.
+/// A stored response with tag, Last-Modified and Date.
 private func stored(_ tag: String, _ modified: WallTime? = nil, date: Int64 = 0) -> Validators {
     Validators(entityTag: tag.bytes, lastModified: modified, date: WallTime(seconds: date))
 }
 
-@Suite("RFC 9111 §4.3.4: which stored answers a 304 confirms")
+@Suite("RFC 9111 §4.3.4: the stored responses that a 304 freshens")
 struct FresheningTests {
     private static let table: [([Validators], [String], [Int])] = [
         // A strong tag: all that have it, the most recent first.
@@ -19,7 +19,7 @@ struct FresheningTests {
         ([stored("\"a\""), stored("\"b\""), stored("\"a\"", date: 5)], ["ETag: \"a\""], [2, 0]),
         ([stored("\"a\""), stored("\"a\"")], ["ETag: \"a\""], [0, 1]),
         ([stored("W/\"a\"")], ["ETag: \"a\""], []), ([stored("")], ["ETag: \"a\""], []),
-        // A weak one: the most recent.
+        // A weak tag: the most recent.
         ([stored("\"a\""), stored("W/\"a\"", date: 5)], ["ETag: W/\"a\""], [1]),
         ([stored("\"a\"", date: 9), stored("W/\"a\"", date: 5)], ["ETag: W/\"a\""], [0]),
         ([stored("\"b\"")], ["ETag: W/\"a\""], []),
@@ -30,15 +30,17 @@ struct FresheningTests {
         ([stored("", sunday), stored("", sunday, date: 1)], ["Last-Modified: \(sundayText)"], [1]),
         ([stored("\"a\"")], ["Last-Modified: \(sundayText)"], [0]),
         ([stored("\"a\""), stored("\"b\"")], ["Last-Modified: \(sundayText)"], []),
-        // The tag goes before the date.
+        // The tag takes precedence over the date.
         ([stored("\"a\"", sunday)], ["ETag: \"a\"", "Last-Modified: \(later)"], [0]),
         ([stored("\"a\"", sunday)], ["ETag: \"b\"", "Last-Modified: \(sundayText)"], []),
-        // None, or none that can be read: what was asked about, if that was one.
+        // No valid validator: the response that was validated, if it was a single one.
         ([stored("\"a\"")], [], [0]), ([stored("\"a\""), stored("\"b\"")], [], []), ([], [], []),
         ([stored("\"a\"")], ["ETag: a"], [0]), ([stored("\"a\"")], ["Last-Modified: x"], [0]),
     ]
 
-    @Test("By a strong tag all, by a weak validator the most recent", arguments: table)
+    @Test(
+        "A strong tag selects all matching responses, a weak validator the most recent",
+        arguments: table)
     func confirmed(stored: [Validators], fields: [String], expected: [Int]) {
         let response = ResponseHead(status: 304, fields: fields)
         #expect(
@@ -46,7 +48,7 @@ struct FresheningTests {
     }
 }
 
-@Suite("RFC 9111 §4.3.5: what an answer to HEAD says of a stored GET")
+@Suite("RFC 9111 §4.3.5: the effect of a HEAD response on a stored GET response")
 struct HeadFindingTests {
     private static let tagged = stored("\"a\"", sunday)
     private static let bare = stored("")
@@ -74,7 +76,9 @@ struct HeadFindingTests {
         (429, [], 200, tagged, .noEffect), (206, [], 200, tagged, .noEffect),
     ]
 
-    @Test("The same updates, something else invalidates, an error says nothing", arguments: table)
+    @Test(
+        "Equal metadata updates, different metadata invalidates, an error has no effect",
+        arguments: table)
     func finding(
         status: UInt16, fields: [String], storedStatus: UInt16, validators: Validators,
         expected: HeadFreshening
@@ -86,7 +90,7 @@ struct HeadFindingTests {
     }
 }
 
-@Suite("RFC 9111 §4.3.1: the validators that are sent")
+@Suite("RFC 9111 §4.3.1: the validators of a conditional request")
 struct ValidationTests {
     private func validation(_ responses: [[String]]) -> Validation {
         var validation = Validation()
@@ -109,7 +113,7 @@ struct ValidationTests {
         ([], [], ""), ([["A: 1"]], [], ""), ([["ETag: \"a\""]], ["\"a\""], ""),
         ([["ETag: W/\"a\"", "Last-Modified: \(sundayText)"]], ["W/\"a\""], sundayText),
         ([["Last-Modified: \(sundayText)"]], [], sundayText),
-        // As the origin wrote it, if it can be read at all.
+        // As the origin wrote it, if it is a valid date.
         ([["Last-Modified: Sun Nov  6 08:49:37 1994"]], [], "Sun Nov  6 08:49:37 1994"),
         ([["Last-Modified: some day", "ETag: tag"]], [], ""),
         ([["ETag: \"a\""], ["ETag: \"b\""], ["ETag: \"a\""]], ["\"a\"", "\"b\""], ""),
@@ -119,14 +123,14 @@ struct ValidationTests {
         ),
     ]
 
-    @Test("Each tag once, and a date if one answer is asked about", arguments: table)
+    @Test("Each tag once, and a date if a single response is validated", arguments: table)
     func validators(responses: [[String]], tags: [String], modified: String) {
         let found = validation(responses)
         #expect(found.entityTags.map(\.text) == tags && found.lastModified.text == modified)
         #expect(found.isEmpty == (tags.isEmpty && modified.isEmpty))
     }
 
-    @Test("No more tags are sent than a limit")
+    @Test("The number of tags is limited")
     func limit() {
         let found = validation((0..<40).map { ["ETag: \"\($0)\""] })
         #expect(found.entityTags.count == Validation.tagsMax)

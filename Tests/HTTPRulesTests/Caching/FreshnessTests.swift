@@ -3,8 +3,8 @@ import HTTPRules
 import Testing
 import Trials
 
-/// A head received at 1,000 s of the boot clock, 2 s after it was asked for, on Sun, 06 Nov 1994
-/// 08:49:37 GMT.
+/// The timing of a head received at 1,000 s of the boot clock, 2 s after its request, on Sun, 06
+/// Nov 1994 08:49:37 GMT.
 let receipt = Freshness.ResponseTiming(
     requestedAt: Instant(nanoseconds: 998_000_000_000),
     receivedAt: Instant(nanoseconds: 1_000_000_000_000),
@@ -24,7 +24,7 @@ let receipt = Freshness.ResponseTiming(
             .seconds
     }
 
-    @Test("RFC 9111 §4.2.3: without Age and Date an answer is as old as its journey")
+    @Test("RFC 9111 §4.2.3: without Age and Date the age is the response delay")
     func journey() {
         #expect(age() == 2)
     }
@@ -39,14 +39,14 @@ let receipt = Freshness.ResponseTiming(
         #expect(age("Date: Sun, 06 Nov 1994 08:49:27 GMT", "Age: 9") == 11)
     }
 
-    @Test("RFC 9111 §4.2.3: a Date in the future makes nobody younger than its journey")
+    @Test("RFC 9111 §4.2.3: a Date in the future does not reduce the age below the delay")
     func future() {
         #expect(age("Date: Sun, 06 Nov 1994 09:49:37 GMT") == 2)
         #expect(age("Date: nonsense") == 2)
     }
 
     @Test(
-        "RFC 9111 §5.1: the first member of Age counts, and what is no number does not",
+        "RFC 9111 §5.1: the first member of Age counts, and an invalid number does not",
         arguments: [
             ("Age: 5, 10", 7), ("Age: 5,x", 7), ("Age:  5 ", 7), ("Age: x", 2), ("Age: -5", 2),
             ("Age: 5.5", 2), ("Age: ", 2), ("Age: ,5", 2), ("Age: \"5\"", 2), ("Age: x, 5", 2),
@@ -63,7 +63,7 @@ let receipt = Freshness.ResponseTiming(
         #expect(age("Age: 50", "Age: 5") == 52)
     }
 
-    @Test("RFC 9111 §5.1: an Age that is no number is none, whatever follows in other lines")
+    @Test("RFC 9111 §5.1: an invalid Age is ignored, whatever other lines follow")
     func brokenAges() {
         #expect(age("Age: x", "Age: 50") == 2)
         #expect(age("Age: 7200;foo=bar") == 2)
@@ -73,7 +73,7 @@ let receipt = Freshness.ResponseTiming(
         #expect(age("Age: 5", "Age: x") == 7)
     }
 
-    @Test("RFC 9110 §6.6.1: of several Date lines the first counts, and one in any form")
+    @Test("RFC 9110 §6.6.1: of several Date lines the first counts, in any date format")
     func severalDates() {
         #expect(
             age("Date: Sun, 06 Nov 1994 08:49:27 GMT", "Date: Sun, 06 Nov 1994 08:49:07 GMT") == 10)
@@ -111,7 +111,7 @@ let receipt = Freshness.ResponseTiming(
     ]
 
     @Test(
-        "RFC 9111 §4.2.1: s-maxage before max-age before Expires before the default",
+        "RFC 9111 §4.2.1: s-maxage, then max-age, then Expires, then the default",
         arguments: lifetimeTable)
     func lifetime(fields: [String], seconds: Int64) {
         let found = freshness(ResponseHead(status: 200, fields: fields))
@@ -119,12 +119,12 @@ let receipt = Freshness.ResponseTiming(
         #expect(found.freshUntil == found.generatedAt + .seconds(seconds))
     }
 
-    @Test("A negative default TTL is none")
+    @Test("A negative default TTL counts as none")
     func negativeDefault() {
         #expect(freshness(ResponseHead(200), defaultTTL: -5).lifetime == .zero)
     }
 
-    @Test("RFC 9111 §4.2.3: whatever the origin says, Age is never negative at receipt")
+    @Test("RFC 9111 §4.2.3: the age at receipt is never negative")
     func neverNegative() {
         var dice = SplitMix64(seed: 3)
         for _ in 0..<Trials.count(5000) {

@@ -2,7 +2,7 @@ import Ground
 import HTTPRules
 import Testing
 
-@Suite("RFC 9111 §3.2: what an update changes of a stored head")
+@Suite("RFC 9111 §3.2: updating a stored head")
 struct HeadUpdateTests {
     private func facts(
         _ head: StoredHead, flags: EntryFlags = [], lifetime: Int64 = 60, size: UInt64 = 1
@@ -27,17 +27,17 @@ struct HeadUpdateTests {
             ["Content-Security-Policy: 1"], ["Content-Security-Policy: 2"],
             ["Content-Security-Policy: 2"]
         ),
-        // How the stored content is read stays.
+        // Fields that describe the stored content stay.
         (["Content-Type: a/b"], ["Content-Type: c/d"], ["Content-Type: a/b"]),
         (["Content-Encoding: br"], ["Content-Encoding: gzip"], ["Content-Encoding: br"]),
         ([], ["Content-Encoding: gzip", "Content-Range: bytes 0-0/1"], []),
         (["Content-Range: bytes */1"], ["Content-Range: bytes */2"], ["Content-Range: bytes */1"]),
         (["Content-Digest: a"], ["content-digest: b"], ["Content-Digest: a"]),
         (["A: 1"], ["Content-Length: 0"], ["A: 1"]),
-        // Times are those of the update.
+        // Times are taken from the update.
         (["Date: x"], [], []), (["Date: x"], ["Date: y"], ["Date: y"]),
         (["A: 1"], ["Age: 7"], ["A: 1", "Age: 7"]),
-        // What is of one hop is of the update's hop only.
+        // Connection-specific fields apply to the update's hop only.
         (["A: 1", "B: 2"], ["Connection: a", "A: 3"], ["A: 1", "B: 2"]),
         (["A: 1"], ["Transfer-Encoding: chunked", "Keep-Alive: 5", "Upgrade: x"], ["A: 1"]),
         (
@@ -47,7 +47,7 @@ struct HeadUpdateTests {
     ]
 
     @Test(
-        "Every field of a 304 stands in place of the stored one, with few exceptions",
+        "With few exceptions every field of a 304 replaces the stored one",
         arguments: table)
     func fields(stored: [String], update: [String], expected: [String]) {
         let head = StoredHead(site: stored, size: 9)
@@ -60,7 +60,7 @@ struct HeadUpdateTests {
         }
     }
 
-    @Test("The updated answer keeps status and reason phrase, and is rendered as before")
+    @Test("The updated head keeps its status and reason phrase, and is rendered as before")
     func rendered() {
         let head = StoredHead(
             ResponseHead(404, "A: 1", "ETag: \"x\"", "Date: d"), size: 3, rules: .none,
@@ -74,7 +74,7 @@ struct HeadUpdateTests {
         #expect(again.bytes.text(again.entityTag) == "\"x\"")
     }
 
-    @Test("However often an answer is confirmed, rules make no line twice")
+    @Test("Repeated updates do not duplicate the lines of rules")
     func stable() {
         let rules = ResponseFieldRules(
             removed: ["server"], lines: ["X-A: 1", "Content-Language: de"], tags: ["xkey"],
@@ -97,12 +97,12 @@ struct HeadUpdateTests {
         .noCache, .mustRevalidate, .immutable, .allowsAuthorization,
     ]
     private static let controls: [(EntryFlags, [String], [String], [String])] = [
-        // Nothing hidden: the stored lines say it.
+        // Nothing is hidden: the stored lines suffice.
         (
             [], ["Cache-Control: max-age=5", "Expires: x"], [],
             ["Cache-Control: max-age=5", "Expires: x"]
         ),
-        // Clients are told something else: the facts say it.
+        // Clients receive other directives: the metadata has the original ones.
         (.overridesControl, ["Cache-Control: max-age=5"], [], ["Cache-Control: max-age=60"]),
         (
             .overridesControl, ["A: 1", "Expires: x"], ["A: 2"],
@@ -118,7 +118,7 @@ struct HeadUpdateTests {
             .overridesControl, ["Cache-Control: a"], ["Nuthatch-Cache-Control: b"],
             ["Nuthatch-Cache-Control: b"]
         ),
-        // Our own field goes before all others, and stays until the origin says it anew.
+        // Our own field comes before all others, and stays until the origin sends it again.
         (
             .nuthatchControl, ["Cache-Control: a"], ["Cache-Control: b"],
             ["Cache-Control: b", "Nuthatch-Cache-Control: max-age=60"]
@@ -141,7 +141,7 @@ struct HeadUpdateTests {
     ]
 
     @Test(
-        "RFC 9213 §2.1: freshness that the stored lines hide outlives an update",
+        "RFC 9213 §2.1: freshness hidden from the stored lines survives an update",
         arguments: controls)
     func hidden(flags: EntryFlags, stored: [String], update: [String], expected: [String]) {
         let head = StoredHead(site: stored, size: 1)

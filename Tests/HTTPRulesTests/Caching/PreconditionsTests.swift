@@ -2,7 +2,7 @@ import Ground
 import HTTPRules
 import Testing
 
-/// The facts of a stored answer last modified on Sun, 06 Nov 1994 08:49:37 GMT.
+/// The metadata of a stored response last modified on Sun, 06 Nov 1994 08:49:37 GMT.
 func facts(
     size: UInt64 = 10, lastModified: Int64? = 784_111_777, date: Int64 = 784_112_000,
     flags: EntryFlags = []
@@ -18,7 +18,7 @@ func facts(
     private static let same = "Sun, 06 Nov 1994 08:49:37 GMT"
     private static let after = "Sun, 06 Nov 1994 08:49:38 GMT"
 
-    private func verdict(
+    private func result(
         _ fields: [String], tag: String = "\"a\"", _ facts: EntryMetadata = facts()
     ) -> PreconditionResult {
         let head = ResponseHead(status: 200, fields: fields)
@@ -48,7 +48,7 @@ func facts(
             ("\"\u{E9}\"", "\"\u{E9}\"", .notModified), ("\"a\" \"b\"", "\"b\"", .proceed),
         ])
     func ifNoneMatch(value: String, tag: String, expected: PreconditionResult) {
-        #expect(verdict(["If-None-Match: \(value)"], tag: tag) == expected)
+        #expect(result(["If-None-Match: \(value)"], tag: tag) == expected)
     }
 
     @Test(
@@ -61,19 +61,19 @@ func facts(
             ("\"a\"", "", .failed), ("a", "\"a\"", .failed),
         ])
     func ifMatch(value: String, tag: String, expected: PreconditionResult) {
-        #expect(verdict(["If-Match: \(value)"], tag: tag) == expected)
+        #expect(result(["If-Match: \(value)"], tag: tag) == expected)
     }
 
     @Test("RFC 9110 §5.3: several lines of tags are one list")
     func lines() {
-        #expect(verdict(["If-None-Match: \"b\"", "If-None-Match: \"a\""]) == .notModified)
-        #expect(verdict(["If-None-Match: \"a\"", "If-None-Match: \"b\""]) == .notModified)
-        #expect(verdict(["If-Match: \"a\"", "If-Match: \"b\""]) == .proceed)
-        #expect(verdict(["If-Match: \"b\"", "If-Match: \"a\""]) == .proceed)
+        #expect(result(["If-None-Match: \"b\"", "If-None-Match: \"a\""]) == .notModified)
+        #expect(result(["If-None-Match: \"a\"", "If-None-Match: \"b\""]) == .notModified)
+        #expect(result(["If-Match: \"a\"", "If-Match: \"b\""]) == .proceed)
+        #expect(result(["If-Match: \"b\"", "If-Match: \"a\""]) == .proceed)
     }
 
     @Test(
-        "RFC 9110 §13.1.3: If-Modified-Since is false from the date of modification on",
+        "RFC 9110 §13.1.3: If-Modified-Since is false from the modification date on",
         arguments: [
             (before, PreconditionResult.proceed), (same, .notModified), (after, .notModified),
             ("Sunday, 06-Nov-94 08:49:37 GMT", .notModified),
@@ -81,33 +81,33 @@ func facts(
             ("nonsense", .proceed), ("", .proceed), ("0", .proceed),
         ])
     func ifModifiedSince(value: String, expected: PreconditionResult) {
-        #expect(verdict(["If-Modified-Since: \(value)"]) == expected)
+        #expect(result(["If-Modified-Since: \(value)"]) == expected)
     }
 
-    @Test("RFC 9111 §4.3.2: Date stands in for a Last-Modified that is not there")
+    @Test("RFC 9111 §4.3.2: Date is used if there is no Last-Modified")
     func dateStandsIn() {
         let undated = facts(lastModified: nil, date: 784_111_777)
-        #expect(verdict(["If-Modified-Since: \(Self.same)"], undated) == .notModified)
-        #expect(verdict(["If-Modified-Since: \(Self.before)"], undated) == .proceed)
+        #expect(result(["If-Modified-Since: \(Self.same)"], undated) == .notModified)
+        #expect(result(["If-Modified-Since: \(Self.before)"], undated) == .proceed)
     }
 
     @Test(
-        "RFC 9110 §13.1.4: If-Unmodified-Since is false before the date of modification",
+        "RFC 9110 §13.1.4: If-Unmodified-Since is false before the modification date",
         arguments: [
             (before, PreconditionResult.failed), (same, .proceed), (after, .proceed),
             ("nonsense", .proceed),
         ])
     func ifUnmodifiedSince(value: String, expected: PreconditionResult) {
-        #expect(verdict(["If-Unmodified-Since: \(value)"]) == expected)
-        #expect(verdict(["If-Unmodified-Since: \(value)"], facts(lastModified: nil)) == .proceed)
+        #expect(result(["If-Unmodified-Since: \(value)"]) == expected)
+        #expect(result(["If-Unmodified-Since: \(value)"], facts(lastModified: nil)) == .proceed)
     }
 
     @Test("RFC 9110 §13.1.3 and §13.1.4: a second line makes a date count as absent")
     func twoDates() {
         let modified = "If-Modified-Since: \(Self.same)"
-        #expect(verdict([modified, modified]) == .proceed)
+        #expect(result([modified, modified]) == .proceed)
         let unmodified = "If-Unmodified-Since: \(Self.before)"
-        #expect(verdict([unmodified, unmodified]) == .proceed)
+        #expect(result([unmodified, unmodified]) == .proceed)
     }
 
     @Test(
@@ -125,10 +125,10 @@ func facts(
             (["If-Range: \"b\"", "Range: bytes=0-1"], .proceed), ([], .proceed),
         ])
     func order(fields: [String], expected: PreconditionResult) {
-        #expect(verdict(fields) == expected)
+        #expect(result(fields) == expected)
     }
 
-    @Test("A request has preconditions if it has one of the four fields")
+    @Test("A request is conditional if it has one of the four fields")
     func fields() {
         let set = Preconditions.fields
         let names = FieldName.allCases.filter { set.contains($0) }
@@ -147,7 +147,7 @@ func facts(
     ]
 
     @Test(
-        "RFC 9110 §13.1.5: If-Range asks for the same bytes, so only strong validators count",
+        "RFC 9110 §13.1.5: If-Range requires a strong validator",
         arguments: ifRangeTable)
     func ifRange(value: String, tag: String, flags: EntryFlags, expected: Bool) {
         let bytes = ("x" + value + "x").utf8.map { $0 }
@@ -158,7 +158,7 @@ func facts(
         #expect(holds == expected)
     }
 
-    @Test("RFC 9110 §13.1.5: a date without a stored Last-Modified never holds")
+    @Test("RFC 9110 §13.1.5: a date is never true without a stored Last-Modified")
     func ifRangeUndated() {
         let bytes = Self.same.bytes
         let none: [UInt8] = []

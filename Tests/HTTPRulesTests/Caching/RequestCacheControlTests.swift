@@ -9,7 +9,7 @@ private func control(_ fields: String...) -> RequestCacheControl {
 
 @Suite struct RequestCacheControlTests {
     @Test(
-        "RFC 9111 §5.2.1: a request that asks for nothing asks for nothing",
+        "RFC 9111 §5.2.1: a request without known directives is unrestricted",
         arguments: [
             [], ["Accept: */*"], ["Cache-Control: "], ["Cache-Control: foo, bar=1"],
             ["Pragma: foo"], ["Cache-Control: no-transform"], ["Cache-Control: public"],
@@ -23,7 +23,7 @@ private func control(_ fields: String...) -> RequestCacheControl {
         #expect(found.isEmpty)
     }
 
-    @Test("RFC 9111 §5.2.1.1 to §5.2.1.3: the numbers of a request")
+    @Test("RFC 9111 §5.2.1.1 to §5.2.1.3: request directives with a number")
     func numbers() {
         let found = control(
             "Cache-Control: max-age=1, max-stale=2", "cache-control: MIN-FRESH=\"3\"")
@@ -38,7 +38,7 @@ private func control(_ fields: String...) -> RequestCacheControl {
         #expect(control("Cache-Control: stale-if-error=4").staleIfError == .seconds(4))
     }
 
-    @Test("RFC 9111 §5.2.1.4 to §5.2.1.7: the words of a request")
+    @Test("RFC 9111 §5.2.1.4 to §5.2.1.7: request directives without a number")
     func words() {
         #expect(control("Cache-Control: no-cache").isNoCache)
         #expect(control("Cache-Control: no-cache=\"a\"").isNoCache)
@@ -48,7 +48,7 @@ private func control(_ fields: String...) -> RequestCacheControl {
         #expect(all.isNoCache && all.isNoStore && all.isOnlyIfCached && !all.isEmpty)
     }
 
-    @Test("RFC 9111 §5.4: Pragma counts only without Cache-Control, wherever it stands")
+    @Test("RFC 9111 §5.4: Pragma counts only without Cache-Control, in any order")
     func pragma() {
         #expect(control("Pragma: no-cache").isNoCache)
         #expect(control("Pragma: foo, No-Cache").isNoCache)

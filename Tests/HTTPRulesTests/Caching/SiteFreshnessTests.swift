@@ -41,7 +41,8 @@ private func modified(_ secondsBefore: Int64) -> String {
         (["CDN-Cache-Control: max-age=3", "Cache-Control: s-maxage=2"], 3, .maxAge),
     ]
 
-    @Test("RFC 9111 §4.2.1 and §4.2.2: what a lifetime is taken from", arguments: sourceTable)
+    @Test(
+        "RFC 9111 §4.2.1 and §4.2.2: the source of the freshness lifetime", arguments: sourceTable)
     func sources(fields: [String], seconds: Int64, source: Freshness.Source) {
         let found = freshness(fields)
         #expect(found.lifetime.seconds == seconds)
@@ -49,7 +50,7 @@ private func modified(_ secondsBefore: Int64) -> String {
     }
 
     @Test(
-        "RFC 9111 §4.2.2, RFC 9110 §15.1: a lifetime is guessed for some statuses, or if public",
+        "RFC 9111 §4.2.2, RFC 9110 §15.1: heuristic freshness for some statuses, or if public",
         arguments: [201, 202, 302, 303, 307] as [UInt16])
     func guessed(status: UInt16) {
         #expect(freshness([modified(100)], status: status).source == .none)
@@ -61,7 +62,7 @@ private func modified(_ secondsBefore: Int64) -> String {
     }
 
     @Test(
-        "An error is never guessed to last, though RFC 9110 §15.1 would allow it for some",
+        "Errors have no heuristic freshness, although RFC 9110 §15.1 allows it for some",
         arguments: [400, 403, 404, 405, 410, 414, 500, 501, 502, 503, 504, 599] as [UInt16])
     func errors(status: UInt16) {
         let policy = FreshnessPolicy(defaultTTL: .seconds(7))
@@ -71,7 +72,7 @@ private func modified(_ secondsBefore: Int64) -> String {
         }
     }
 
-    @Test("The operator's default comes after what the origin says and before any guess")
+    @Test("The configured default overrides heuristics but not the origin's directives")
     func defaults() {
         var policy = FreshnessPolicy(defaultTTL: .seconds(7))
         #expect(freshness([], policy: policy).source == .defaultTTL)
@@ -88,7 +89,7 @@ private func modified(_ secondsBefore: Int64) -> String {
         #expect(freshness([modified(100)], policy: policy).source == .none)
     }
 
-    @Test("Statuses have times of their own, which count where the answer names none")
+    @Test("Configured TTLs of statuses apply if the response has none of its own")
     func negative() {
         var policy = FreshnessPolicy(defaultTTL: .seconds(7))
         policy.negativeTTLs = [
@@ -107,7 +108,7 @@ private func modified(_ secondsBefore: Int64) -> String {
         #expect(stored.notStoredReason == nil)
     }
 
-    @Test("Nothing is fresh for longer than the ceiling")
+    @Test("The maximum TTL caps every lifetime")
     func ceiling() {
         var policy = FreshnessPolicy(defaultTTL: .seconds(100))
         policy.ttlMax = .seconds(50)
@@ -118,7 +119,7 @@ private func modified(_ secondsBefore: Int64) -> String {
         #expect(freshness(["Cache-Control: max-age=40"], policy: policy).lifetime == .zero)
     }
 
-    @Test("RFC 9111 §4.2.3: Age is never less than the origin's, nor does it decrease")
+    @Test("RFC 9111 §4.2.3: Age is at least the origin's and does not decrease")
     func ages() {
         var dice = SplitMix64(seed: 423)
         for _ in 0..<Trials.count(3000) {
@@ -145,7 +146,7 @@ private func modified(_ secondsBefore: Int64) -> String {
         }
     }
 
-    @Test("RFC 9111 §3: what is not to be stored is not, whatever else is said")
+    @Test("RFC 9111 §3: a response that must not be stored is not, whatever else it says")
     func neverStored() {
         var dice = SplitMix64(seed: 3)
         let words = [

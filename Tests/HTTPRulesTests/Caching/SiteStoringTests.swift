@@ -54,7 +54,7 @@ private let modified = "Last-Modified: Sun, 06 Nov 1994 07:49:37 GMT"
         (["Cache-Control: max-age=60", "CDN-Cache-Control: no-store"], .noStore),
         (["Cache-Control: max-age=60", "Nuthatch-Cache-Control: private"], .isPrivate),
         (["Expires: Sun, 06 Nov 1994 08:50:37 GMT", "CDN-Cache-Control: x"], .neverReusable),
-        // Nothing to be fresh by, and nothing to ask the origin with.
+        // Neither a lifetime nor a validator.
         ([], .neverReusable),
         (["Cache-Control: public"], .neverReusable),
         (["Cache-Control: must-revalidate"], .neverReusable),
@@ -67,7 +67,7 @@ private let modified = "Last-Modified: Sun, 06 Nov 1994 07:49:37 GMT"
         (["Cache-Control: stale-while-revalidate=60"], .neverReusable),
     ]
 
-    @Test("RFC 9111 §3: which answers a site stores", arguments: storingTable)
+    @Test("RFC 9111 §3: the responses that a site stores", arguments: storingTable)
     func stored(fields: [String], expected: NotStoredReason?) {
         #expect(examine(fields).notStoredReason == expected)
     }
@@ -106,7 +106,7 @@ private let modified = "Last-Modified: Sun, 06 Nov 1994 07:49:37 GMT"
     }
 
     @Test(
-        "RFC 9111 §3, §3.3: what is no final answer, a part, or of one request only is not stored",
+        "RFC 9111 §3, §3.3: interim, partial, conditional and invalid statuses are not stored",
         arguments: [100, 101, 103, 199, 304, 412, 416, 600, 999] as [UInt16])
     func never(status: UInt16) {
         let fields = ["Cache-Control: max-age=60, public", modified]
@@ -114,7 +114,7 @@ private let modified = "Last-Modified: Sun, 06 Nov 1994 07:49:37 GMT"
         #expect(examine(fields, status: 206).notStoredReason == .partialContent)
     }
 
-    @Test("RFC 9111 §3: only what answers a GET is stored")
+    @Test("RFC 9111 §3: only responses to GET are stored")
     func methods() {
         let fields = ["Cache-Control: max-age=60"]
         #expect(examine(fields, to: RequestCacheability(method: .get)).notStoredReason == nil)
@@ -122,7 +122,7 @@ private let modified = "Last-Modified: Sun, 06 Nov 1994 07:49:37 GMT"
         #expect(examine(fields, to: RequestCacheability(method: .other)).notStoredReason == .method)
     }
 
-    @Test("RFC 9111 §5.2.1.5: a request may forbid the storing")
+    @Test("RFC 9111 §5.2.1.5: a request can forbid storing")
     func requestNoStore() {
         let found = examine(["Cache-Control: max-age=60"], to: RequestCacheability(isNoStore: true))
         #expect(found.notStoredReason == .requestNoStore)
@@ -130,7 +130,7 @@ private let modified = "Last-Modified: Sun, 06 Nov 1994 07:49:37 GMT"
     }
 
     @Test(
-        "RFC 9111 §3.5: an answer to a request with Authorization is stored if it says so",
+        "RFC 9111 §3.5: with Authorization a response is stored only if it allows that",
         arguments: [
             ("max-age=60", false), ("max-age=60, public", true), ("s-maxage=60", true),
             ("max-age=60, must-revalidate", true), ("max-age=60, proxy-revalidate", false),
@@ -147,13 +147,13 @@ private let modified = "Last-Modified: Sun, 06 Nov 1994 07:49:37 GMT"
         #expect(open.flags.contains(.allowsAuthorization) == isShared)
     }
 
-    @Test("RFC 5861 §4: which statuses are the origin's failure")
+    @Test("RFC 5861 §4: the statuses that count as an origin's failure")
     func failures() {
         let found = (0...999).filter { StatusRules.isFailure(UInt16($0)) }
         #expect(found == [500, 502, 503, 504])
     }
 
-    @Test("RFC 9111 §7.3: an answer with Set-Cookie is one client's, unless the operator says no")
+    @Test("RFC 9111 §7.3: a response with Set-Cookie is private unless configured otherwise")
     func setCookie() {
         let fields = ["Cache-Control: max-age=60", "Set-Cookie: a=b"]
         #expect(examine(fields).notStoredReason == .setCookie)
@@ -168,7 +168,7 @@ private let modified = "Last-Modified: Sun, 06 Nov 1994 07:49:37 GMT"
     }
 
     @Test(
-        "RFC 9111 §4: only what may be used unasked is given to others who wait",
+        "RFC 9111 §4: only responses usable without validation are shared with waiting requests",
         arguments: [
             (["Cache-Control: max-age=60"], true), (["Cache-Control: max-age=60, no-cache"], false),
             (["Cache-Control: max-age=0"], false), (["ETag: \"a\""], false), ([modified], true),
@@ -192,14 +192,14 @@ private let modified = "Last-Modified: Sun, 06 Nov 1994 07:49:37 GMT"
         ),
     ]
 
-    @Test("RFC 9111 §5.2.2, RFC 8246 §2: flags of the stored answer", arguments: flagTable)
+    @Test("RFC 9111 §5.2.2, RFC 8246 §2: flags of a stored response", arguments: flagTable)
     func flags(control: String, expected: EntryFlags) {
         #expect(examine(["Cache-Control: " + control]).flags == expected)
         #expect(
             examine(["CDN-Cache-Control: " + control, "Cache-Control: no-store"]).flags == expected)
     }
 
-    @Test("RFC 5861 §3 and §4: windows of stale use come to the facts, in seconds")
+    @Test("RFC 5861 §3 and §4: the metadata has the stale windows in seconds")
     func windows() {
         let found = examine(["Cache-Control: max-age=1, stale-while-revalidate=2, stale-if-error=3"]
         )
@@ -211,7 +211,7 @@ private let modified = "Last-Modified: Sun, 06 Nov 1994 07:49:37 GMT"
         #expect(examine(["Cache-Control: stale-if-error=x"]).staleIfErrorSeconds == 0)
     }
 
-    @Test("RFC 9111 §5.2.2.4, §5.2.2.7: fields that are listed are not stored")
+    @Test("RFC 9111 §5.2.2.4, §5.2.2.7: listed fields are not stored")
     func unstored() {
         let found = examine(["Cache-Control: max-age=60, private=\"b, A\", no-cache=\"c\""])
         #expect(found.unstoredFields.names.map(\.text) == ["a", "b", "c"])
@@ -219,13 +219,13 @@ private let modified = "Last-Modified: Sun, 06 Nov 1994 07:49:37 GMT"
         #expect(examine(["Cache-Control: private"]).unstoredFields.isEmpty)
     }
 
-    @Test("Where the directives stood")
+    @Test("The source of the directives")
     func sources() {
         #expect(examine(["Cache-Control: max-age=1"]).controlSource == .cacheControl)
         #expect(examine(["CDN-Cache-Control: max-age=1"]).controlSource == .cdn)
     }
 
-    @Test("RFC 9213: images know no fields aimed at this cache, and take lists for the whole")
+    @Test("RFC 9213: images ignore targeted fields, and lists apply to the whole response")
     func images() {
         let image = StoragePolicy.image(defaultTTL: .seconds(60), types: ImageMediaTypes())
         let fields = ["Content-Type: image/png", "CDN-Cache-Control: no-store"]

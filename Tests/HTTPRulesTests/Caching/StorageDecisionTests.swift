@@ -2,7 +2,7 @@ import HTTPRules
 import Testing
 
 @Suite struct StorageDecisionTests {
-    /// An answer and the request for it.
+    /// A response and its request.
     struct Case: CustomTestStringConvertible {
         var status: UInt16
         var fields: [String]
@@ -26,7 +26,7 @@ import Testing
         }
     }
 
-    /// What an acceptance says, in words.
+    /// The decision in words.
     private func words(_ acceptance: StorageDecision) -> String {
         [
             acceptance.isStorable ? "stored" : "", acceptance.isCollapsible ? "shared" : "",
@@ -37,8 +37,7 @@ import Testing
     private static let lasting = "Cache-Control: max-age=60"
     private static let many = (0...16).map { "n\($0)" }.joined(separator: ",")
 
-    /// What becomes of an answer where nothing was stored, where that is fresh, and where it is
-    /// stale.
+    /// The decision for a response without a stored one, with a fresh one, and with a stale one.
     private static let table: [(Case, String, String, String)] = [
         (Case(lasting), "stored shared", "stored shared ends", "stored shared ends"),
         (Case(lasting, "Vary: Foo"), "stored shared", "stored shared ends", "stored shared ends"),
@@ -46,11 +45,11 @@ import Testing
             Case(lasting, status: 404),
             "stored shared", "stored shared ends", "stored shared ends"
         ),
-        // It may be for one client, though nothing says so.
+        // It may be for one client, although it does not say so.
         (Case("ETag: \"a\""), "stored", "stored ends", "stored ends"),
         (Case("Cache-Control: max-age=0"), "stored", "stored ends", "stored ends"),
         (Case("Cache-Control: no-cache", "ETag: \"a\""), "stored", "stored ends", "stored ends"),
-        // The answers are such that the next will not be stored either.
+        // The next response will not be storable either.
         (Case("Cache-Control: no-store"), "passes", "", "ends passes"),
         (Case("Cache-Control: private, max-age=60"), "passes", "", "ends passes"),
         (Case(lasting, "Set-Cookie: a=b"), "passes", "", "ends passes"),
@@ -59,26 +58,26 @@ import Testing
         (Case(lasting, "Vary: a b"), "passes", "", "ends passes"),
         (Case(lasting, "Vary: \(many)"), "passes", "", "ends passes"),
         (Case("ETag: \"a\"", "Vary: \(many)"), "passes", "", "ends passes"),
-        // It is the request, or the status, that is the reason.
+        // The request or the status is the reason.
         (Case(lasting, to: RequestCacheability(isNoStore: true)), "", "", "ends"),
         (Case(lasting, to: RequestCacheability(hasAuthorization: true)), "", "", "ends"),
         (Case(lasting, to: RequestCacheability(method: .head)), "", "", "ends"),
         (Case(lasting, status: 206), "", "", "ends"),
         (Case(status: 403), "", "", "ends"),
-        // Failures end nothing, even those that are stored in its place.
+        // Failures remove nothing, even if they are stored in its place.
         (Case(lasting, status: 503), "stored shared", "stored shared", "stored shared"),
         (Case(status: 503), "", "", ""),
         (Case("Cache-Control: no-store", status: 500), "", "", ""),
     ]
 
-    @Test("RFC 9111 §3, §4.1: what becomes of an answer", arguments: table)
+    @Test("RFC 9111 §3, §4.1: the storage decision", arguments: table)
     func outcomes(response: Case, nothing: String, fresh: String, stale: String) {
         #expect(words(response.acceptance(.nothing)) == nothing)
         #expect(words(response.acceptance(.fresh)) == fresh)
         #expect(words(response.acceptance(.stale)) == stale)
     }
 
-    @Test("What would be found by no later request is neither stored nor shared")
+    @Test("A response that no later request could find is neither stored nor shared")
     func notPlaced() {
         for (before, expected) in [
             (StorageDecision.StoredState.nothing, ""), (.fresh, ""), (.stale, "ends"),

@@ -2,7 +2,7 @@ import Ground
 import HTTPRules
 import Testing
 
-@Suite("A head that another process has rendered is read as strictly as an origin's")
+@Suite("Validation of a head rendered by another process")
 struct StoredHeadCheckTests {
     private static let image = StoredHead(
         ResponseHead(
@@ -15,7 +15,7 @@ struct StoredHeadCheckTests {
         size: 12, generatedAt: .zero, freshUntil: .zero, flags: [], lastModified: nil,
         date: WallTime(seconds: 0), entityTag: .empty)
 
-    /// What is wrong with a head; nil if nothing is.
+    /// The error of a head; `nil` if it is valid.
     private func fault(
         _ head: StoredHead, flags: EntryFlags = [], size: UInt64? = 12
     ) -> StoredHeadFault? {
@@ -27,8 +27,8 @@ struct StoredHeadCheckTests {
         }
     }
 
-    /// The image's head with one text in place of another of the same length, so that every place
-    /// stays right.
+    /// The image's head with one text replaced by another of equal length, so that all offsets stay
+    /// valid.
     private func changed(_ text: String, to other: String) -> StoredHead {
         #expect(text.utf8.count == other.utf8.count && Self.image.bytes.text.contains(text))
         let halves = Self.image.bytes.text.split(
@@ -36,7 +36,7 @@ struct StoredHeadCheckTests {
         return Self.image.moved(bytes: (halves[0] + other + halves[1]).bytes)
     }
 
-    @Test("What was rendered here is taken, with a size and without")
+    @Test("A head rendered here is valid, with and without a size")
     func own() {
         #expect(fault(Self.image) == nil)
         let open = StoredHead(ResponseHead(200, "Content-Type: image/png"), size: nil)
@@ -49,7 +49,7 @@ struct StoredHeadCheckTests {
     }
 
     @Test(
-        "A byte that no line holds",
+        "A byte that no line may contain is an error",
         arguments: [
             ("W/\"a\"", "W/\r\n:"), ("W/\"a\"", "W/\"\n\""), ("W/\"a\"", "W/\"\0\""),
             ("image/png", "image\r\n b"), ("language: ", "language:\t"), ("etag: ", "et g: "),
@@ -64,7 +64,7 @@ struct StoredHeadCheckTests {
     }
 
     @Test(
-        "A status line that begins no stored answer",
+        "A status line of no stored response is an error",
         arguments: ["HTTP/1.0 200", "HTTP/1.1 2x0", "HTTP/1.1 199", "HTTP/1.1 206", "HTTP/1.1 304"])
     func statusLine(text: String) {
         #expect(fault(changed("HTTP/1.1 200", to: text)) == .statusLine)
@@ -74,14 +74,14 @@ struct StoredHeadCheckTests {
         }
     }
 
-    @Test("A length that is not the body's")
+    @Test("A length other than the body's is an error")
     func length() {
         #expect(fault(Self.image, size: 13) == .length)
         #expect(fault(Self.image, size: nil) == .length)
         #expect(fault(changed("Content-Length: 12", to: "Content-Length: 1x")) == .length)
         #expect(fault(changed("Content-Length", to: "content-Length")) == nil)
         #expect(fault(changed("Content-Length", to: "Content-Lengty")) == .length)
-        // In each of the parts, which get their own.
+        // In each of the parts, which have their own.
         #expect(fault(changed("content-language: de", to: "content-length: 1234")) == .length)
         #expect(fault(changed("cache-control: max-age", to: "content-length: 000012")) == .length)
         let site = StoredHead(site: ["X: content"], status: 204, size: 12)
@@ -90,7 +90,7 @@ struct StoredHeadCheckTests {
     }
 
     @Test(
-        "A field that is of each answer, or of one hop",
+        "A field that is set for each response, or connection-specific, is an error",
         arguments: [
             "connection: ab", "transfer-encoding: a", "keep-alive: a", "trailer: a", "upgrade: h2c",
             "proxy-connection: a", "age: 1", "date: x",
@@ -110,7 +110,7 @@ struct StoredHeadCheckTests {
         }
     }
 
-    @Test("A tag or a type that is none, or not the one that is sent")
+    @Test("An invalid tag or type, or one outside the head, is an error")
     func extents() {
         let tag = Self.image.entityTag
         let inside = Extent(start: Int(tag.start) + 2, count: Int(tag.count) - 2)
@@ -128,7 +128,7 @@ struct StoredHeadCheckTests {
         #expect(fault(Self.image.moved(entityTag: .empty, contentType: .empty)) == nil)
     }
 
-    @Test("A part that begins within a line, out of order, or beyond the end")
+    @Test("A part that starts within a line, out of order or beyond the end is an error")
     func places() {
         let head = Self.image
         for place in [0, 1, head.partialStart + 1, head.bytes.count + 1, .max] {
@@ -141,14 +141,14 @@ struct StoredHeadCheckTests {
         #expect(fault(head.moved(notModifiedStart: head.multipartStart)) == nil)
     }
 
-    @Test("Facts that are those of no answer")
+    @Test("Impossible metadata is an error")
     func facts() {
         for flags: EntryFlags in [.isVariantIndex, .isHitForMiss, .isFenced] {
             #expect(fault(Self.image, flags: flags) == .metadata)
         }
     }
 
-    @Test("One byte changed anywhere traps nothing, and leaves one line a line", arguments: 0..<400)
+    @Test("Changing any byte causes no trap and no additional line", arguments: 0..<400)
     func anyByte(seed: UInt64) {
         var dice = SplitMix64(seed: seed)
         var bytes = Self.image.bytes
@@ -167,7 +167,7 @@ struct StoredHeadCheckTests {
 }
 
 extension StoredHead {
-    /// This head with something else in place of what is said of it.
+    /// This head with some of its metadata replaced.
     fileprivate func moved(
         bytes: [UInt8]? = nil, partialStart: Int? = nil, multipartStart: Int? = nil,
         notModifiedStart: Int? = nil, entityTag: Extent? = nil, contentType: Extent? = nil

@@ -23,7 +23,7 @@ import Testing
 
         """
 
-    @Test("Each kind of answer is one slice of the head")
+    @Test("The head of each kind of response is one slice")
     func slices() {
         let head = StoredHead(Self.full.imageResponse, size: 1234)
         let multipart = """
@@ -55,7 +55,7 @@ import Testing
     private static let sandbox =
         "content-security-policy: default-src 'none'; style-src 'unsafe-inline'; sandbox\r\n"
 
-    @Test("RFC 9110 §15.4.5: a 304 of an answer without validators has what guards browsers alone")
+    @Test("RFC 9110 §15.4.5: a 304 without validators has only the protective fields")
     func bare() {
         let head = StoredHead(ResponseHead(200, "Content-Type: image/gif").imageResponse, size: 0)
         #expect(head.bytes.text(head.notModified) == Self.nosniff && head.entityTag.isEmpty)
@@ -63,7 +63,7 @@ import Testing
     }
 
     @Test(
-        "Whatever is not known to be made of pixels is kept from running scripts",
+        "Types not known to be made of pixels have a policy against scripts",
         arguments: [
             ("image/svg+xml", true), ("IMAGE/SVG+XML; charset=utf-8", true),
             ("image/svg+xml ;x", true), ("image/svg", true), ("image/x-any", true),
@@ -80,7 +80,7 @@ import Testing
     }
 
     @Test(
-        "A type of the operator's is saved and not shown, under the origin's name for it",
+        "A configured type is an attachment, with the origin's file name",
         arguments: [
             ("text/html", nil, "attachment"), ("application/json", "inline", "attachment"),
             ("text/html", "inline; filename=\"a;b.html\"", "attachment; filename=\"a;b.html\""),
@@ -98,7 +98,7 @@ import Testing
         #expect(found.map { String($0.dropFirst(21)) } == (expected.map { [$0] } ?? []))
     }
 
-    @Test("An origin's own policy is not passed on beside ours")
+    @Test("The origin's own policy is not sent beside ours")
     func originPolicy() {
         let head = StoredHead(
             ResponseHead(
@@ -111,7 +111,7 @@ import Testing
         #expect(!text.contains("script-src") && !text.contains("none\r\n"))
     }
 
-    @Test("RFC 9110 §7.6.1: what Connection nominates is not stored")
+    @Test("RFC 9110 §7.6.1: fields nominated by Connection are not stored")
     func nominated() {
         let head = StoredHead(
             ResponseHead(
@@ -123,7 +123,7 @@ import Testing
         #expect(whole.contains("content-type") && head.entityTag.isEmpty)
     }
 
-    @Test("Of a field that is no list only the first line is stored")
+    @Test("Of a singleton field only the first line is stored")
     func doubled() {
         let head = StoredHead(
             ResponseHead(
@@ -136,7 +136,7 @@ import Testing
     }
 
     @Test(
-        "RFC 9110 §8.8.3: a tag that is none is passed on but never compared",
+        "RFC 9110 §8.8.3: an invalid tag is forwarded but never compared",
         arguments: ["a", "\"a", "w/\"a\"", "", "\"a\" \"b\"", "'a'"])
     func badTag(tag: String) {
         let head = StoredHead(
@@ -177,7 +177,7 @@ import Testing
         return freshened(head, facts, ResponseHead(status: 304, fields: fields), later)
     }
 
-    /// What a 304 makes of an image; nil if it is of another answer.
+    /// The result of a 304 for an image; `nil` if it is for another response.
     private func freshened(
         _ head: StoredHead, _ facts: EntryMetadata, _ response: ResponseHead,
         _ receipt: Freshness.ResponseTiming
@@ -196,7 +196,7 @@ import Testing
             facts: examination.metadata(size: facts.size, head: new))
     }
 
-    @Test("RFC 9111 §3.2: fields of the 304 replace those stored, others stay")
+    @Test("RFC 9111 §3.2: fields of a 304 replace stored ones, others stay")
     func replaced() throws {
         let found = try #require(
             freshened([
@@ -226,7 +226,7 @@ import Testing
         #expect(found.examination.notStoredReason == nil)
     }
 
-    @Test("A 304 cannot lift what guards browsers")
+    @Test("A 304 cannot remove the protective fields")
     func guarded() throws {
         let page = ResponseHead(200, "Content-Type: text/html", "ETag: \"a\"")
         let found = try #require(
@@ -248,7 +248,7 @@ import Testing
     }
 
     @Test(
-        "RFC 9111 §3.2: a 304 changes nothing that describes the body",
+        "RFC 9111 §3.2: a 304 changes no field that describes the body",
         arguments: [
             "Content-Type: text/html", "Content-Encoding: br", "Content-Length: 77",
             "Content-Range: bytes 0-1/2", "Set-Cookie: a=b", "Transfer-Encoding: chunked",
@@ -259,7 +259,7 @@ import Testing
         #expect(found.examination.notStoredReason == nil)
     }
 
-    @Test("RFC 9111 §4.3.4: a 304 makes the answer fresh anew, by its own Date and Age")
+    @Test("RFC 9111 §4.3.4: a 304 restores freshness by its own Date and Age")
     func fresh() throws {
         let received = receipt.receivedAt + .seconds(100)
         let plain = try #require(freshened([]))
@@ -272,7 +272,7 @@ import Testing
         #expect(dated.facts.date == WallTime(seconds: 784_111_837))
     }
 
-    @Test("RFC 9111 §3.2: a 304 may forbid what was allowed")
+    @Test("RFC 9111 §3.2: a 304 can withdraw a permission")
     func forbidden() throws {
         let found = try #require(freshened(["Cache-Control: no-store"]))
         #expect(found.examination.notStoredReason == .noStore)
@@ -280,7 +280,7 @@ import Testing
         #expect(VaryNames(renderedHead: vary.head.bytes).names == FieldNames(["accept"]))
     }
 
-    @Test("RFC 9110 §7.6.1: what the Connection of a 304 nominates does not outlive it")
+    @Test("RFC 9110 §7.6.1: fields nominated by Connection in a 304 are not kept")
     func nominated() throws {
         let found = try #require(freshened(["Connection: Expires", "Expires: 0"]))
         #expect(!found.head.bytes.text(found.head.whole).contains("expires"))
@@ -300,7 +300,7 @@ import Testing
     ]
 
     @Test(
-        "RFC 9111 §4.3.4: a 304 with another validator is not of this answer",
+        "RFC 9111 §4.3.4: a 304 with another validator is for another response",
         arguments: validatorTable)
     func validators(tag: String, fields: [String], confirms: Bool) {
         let response = ResponseHead(
@@ -309,7 +309,7 @@ import Testing
         #expect((freshened(fields, response) != nil) == confirms)
     }
 
-    @Test("A head that a 304 says nothing about is the same, however often it is confirmed")
+    @Test("A head that a 304 does not change stays the same, however often it is freshened")
     func stable() throws {
         let (head, facts) = stored()
         let found = try #require(freshened(head, facts, ResponseHead(304), receipt))

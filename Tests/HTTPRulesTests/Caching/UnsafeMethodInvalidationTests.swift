@@ -4,7 +4,7 @@ import Testing
 import Trials
 
 @Suite struct UnsafeMethodInvalidationTests {
-    /// What is invalidated beside the target itself.
+    /// The invalidated URLs other than the target itself.
     private func others(
         _ fields: [String], target: String = "/b/c/d;p?q", authority: String = "a.example",
         isSecure: Bool = false
@@ -16,7 +16,7 @@ import Trials
         return targets.dropFirst().map(\.text)
     }
 
-    @Test("RFC 9111 §4.4: a success or redirect of an unsafe or unknown method invalidates")
+    @Test("RFC 9111 §4.4: a successful or redirected unsafe or unknown method invalidates")
     func due() {
         for method in ["POST", "PUT", "DELETE", "PATCH", "PURGE", "M-SEARCH", "get"] {
             let bytes = method.bytes
@@ -54,14 +54,14 @@ import Trials
         ("http://a.example?y", "/?y"),
     ]
 
-    @Test("RFC 3986 §5.2, §5.4: what Location names of the same origin", arguments: references)
+    @Test("RFC 3986 §5.2, §5.4: resolving Location on the same origin", arguments: references)
     func resolved(reference: String, target: String) {
         #expect(others(["Location: \(reference)"]) == [target])
         #expect(others(["Content-Location: \(reference)"]) == [target])
     }
 
     @Test(
-        "RFC 9111 §4.4: nothing of another origin, nothing that is no URI of http",
+        "RFC 9111 §4.4: other origins and invalid http URIs are not invalidated",
         arguments: [
             "http://b.example/", "https://a.example/", "//b.example/", "http://a.example:8080/x",
             "//a.example:443/", "ftp://a.example/", "http://u@a.example/", "http:/g", "http:g",
@@ -73,12 +73,12 @@ import Trials
         #expect(others(["Location: \(reference)", "content-location: \(reference)"]) == [])
     }
 
-    @Test("A reference to the document itself adds nothing", arguments: ["", "#s", "d;p?q"])
+    @Test("A reference to the target itself adds nothing", arguments: ["", "#s", "d;p?q"])
     func same(reference: String) {
         #expect(others(["Location: \(reference)"]) == [])
     }
 
-    @Test("The origin of a secure request is https, its own port 443")
+    @Test("The origin of a secure request is https with the default port 443")
     func secure() {
         let own = ["https://a.example/1", "//a.example:443/2", "HTTPS://a.example:443/3", "/4"]
         for (number, reference) in own.enumerated() {
@@ -90,7 +90,7 @@ import Trials
         }
     }
 
-    @Test("A port of its own and an address are part of the origin")
+    @Test("A port and an address are part of the origin")
     func authorities() {
         let location = ["Location: http://a.example:8080/x"]
         #expect(others(location, authority: "A.example:8080") == ["/x"])
@@ -100,7 +100,7 @@ import Trials
         #expect(others(["Location: /x"], authority: "no host") == ["/x"])
     }
 
-    @Test("Both fields count, in every line, each target once")
+    @Test("Both fields count, in every line, and each target once")
     func several() {
         let fields = ["Location: /x", "X-Location: /y", "CONTENT-LOCATION: /z", "Location: /x"]
         #expect(others(fields) == ["/x", "/z"])
@@ -109,7 +109,7 @@ import Trials
         #expect(others(["Location: ?y"], target: "/a/../b?q") == ["/a/../b?y"])
     }
 
-    @Test("Whatever an origin writes, no target is of another origin, and all can be written")
+    @Test("No target is of another origin, and every target can be encoded")
     func neverForeign() {
         var dice = SplitMix64(seed: 44)
         let pieces = [
@@ -128,7 +128,7 @@ import Trials
             named += 1
             #expect(target.hasPrefix("/") && target.allSatisfy { $0.isASCII && $0 > " " })
             #expect(!target.contains("#"), "\(reference)")
-            // The browsers' way: the whole, resolved with other code, is of the same host.
+            // An independent resolution gives the same host.
             var key: [UInt8] = []
             let result = RedirectTarget.resolve(
                 reference.trimmed().bytes, against: "http://a.example/b/c/d;p?q".bytes, into: &key)
@@ -141,7 +141,7 @@ import Trials
 }
 
 extension String {
-    /// As a parser gives the value of a field.
+    /// The text as a parser gives a field's value.
     fileprivate func trimmed() -> String {
         String(String(drop { $0 == " " }.reversed()).drop { $0 == " " }.reversed())
     }

@@ -20,7 +20,7 @@ import Trials
     }
 
     @Test(
-        "RFC 9110 §5.6.7: all three forms are read",
+        "RFC 9110 §5.6.7: all three formats are read",
         arguments: [
             ("Sun, 06 Nov 1994 08:49:37 GMT", 784_111_777),
             ("Sunday, 06-Nov-94 08:49:37 GMT", 784_111_777),
@@ -50,7 +50,7 @@ import Trials
     }
 
     @Test(
-        "RFC 9110 §5.6.7: whatever is not exactly of one form is no date",
+        "RFC 9110 §5.6.7: anything not exactly in one format is refused",
         arguments: [
             "", "0", "-1", "now", "Sun, 06 Nov 1994 08:49:37", "Sun, 06 Nov 1994 08:49:37 UTC",
             "Sun, 06 Nov 1994 08:49:37 +0000", "Sun, 06 Nov 1994 08:49:37 GMT ",
@@ -78,7 +78,7 @@ import Trials
     }
 
     @Test(
-        "RFC 9110 §5.6.7: a year of two digits more than 50 years ahead was a century before",
+        "RFC 9110 §5.6.7: a two-digit year more than 50 years ahead is in the past century",
         arguments: [
             ("Saturday, 21-Nov-76 00:00:00 GMT", "Sat, 21 Nov 2076 00:00:00 GMT"),
             ("Saturday, 21-Nov-76 00:00:01 GMT", "Sun, 21 Nov 1976 00:00:01 GMT"),
@@ -94,7 +94,7 @@ import Trials
         #expect(print(seconds) == expected)
     }
 
-    @Test("Within 50 years either way a year of two digits is where it was written")
+    @Test("A two-digit year within 50 years is read as it was written")
     func shortYearProperty() throws {
         var dice = SplitMix64(seed: 8)
         let names = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov"]
@@ -109,7 +109,7 @@ import Trials
         }
     }
 
-    @Test("What is printed is read again, to the second")
+    @Test("A written date is read back to the second")
     func printed() {
         var dice = SplitMix64(seed: 7)
         for _ in 0..<Trials.count(20_000) {
@@ -123,7 +123,7 @@ import Trials
         #expect(print(.max) == "Fri, 31 Dec 9999 23:59:59 GMT")
     }
 
-    @Test("Each day follows the one before, through four centuries of leap years")
+    @Test("Each day follows the previous one through four centuries of leap years")
     func days() {
         let names = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"]
         var day = 0
@@ -138,7 +138,7 @@ import Trials
         #expect(month == 4800)
     }
 
-    @Test("No bytes make the reader leave its range")
+    @Test("No input makes the reader leave its range")
     func anyBytes() {
         var dice = SplitMix64(seed: 9)
         let full = "Sun, 06 Nov 1994 08:49:37 GMT".bytes

@@ -1,10 +1,10 @@
 import HTTPRules
 import Testing
 
-@Suite("Strings as JSON has them")
+@Suite("JSON strings")
 struct JSONTextTests {
     @Test(
-        "RFC 8259 §7: what has to be escaped is, and so is what a terminal obeys; the rest is kept",
+        "RFC 8259 §7: required escapes and control characters of terminals are escaped",
         arguments: [
             ("", ""), ("a\"b\\c", #"a\"b\\c"#), ("\u{1B}[31m\n", #"\u001b[31m\u000a"#),
             ("\u{7F}", #"\u007f"#), ("\u{9B}31m", #"\u009b31m"#),

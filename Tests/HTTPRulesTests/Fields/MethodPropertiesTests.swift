@@ -7,7 +7,7 @@ import Testing
         return MethodProperties(bytes.span, at: 1..<bytes.count - 1)
     }
 
-    @Test("RFC 9110 §9.2.1: methods that ask for no change")
+    @Test("RFC 9110 §9.2.1: safe methods")
     func safe() {
         for method in ["GET", "HEAD", "OPTIONS", "TRACE", "PROPFIND", "REPORT", "SEARCH", "QUERY"] {
             #expect(rules(method).isSuperset(of: [.isSafe, .isIdempotent]), "\(method)")
@@ -15,7 +15,7 @@ import Testing
     }
 
     @Test(
-        "RFC 9111 §4.4: methods that may change something, among them all that are not known",
+        "RFC 9111 §4.4: unsafe methods, including all unknown ones",
         arguments: [
             "POST", "PUT", "DELETE", "PATCH", "CONNECT", "PROPPATCH", "LOCK", "MOVE", "PURGE",
             "get", "Get", "GETS", "GE", "", "HEAD ", "UNHEARD-OF",
@@ -24,7 +24,7 @@ import Testing
         #expect(rules(method).isDisjoint(with: .isSafe))
     }
 
-    @Test("RFC 9110 §9.2.2: methods that may be sent again")
+    @Test("RFC 9110 §9.2.2: idempotent methods")
     func idempotent() {
         for method in ["PUT", "DELETE", "MKCOL"] {
             #expect(rules(method) == .isIdempotent, "\(method)")

@@ -25,7 +25,7 @@ import Testing
     }
 
     @Test(
-        "RFC 8259 §7: whatever a text holds, the document stays JSON",
+        "RFC 8259 §7: the document is valid JSON, whatever its texts contain",
         arguments: [
             ("a\"b", "a\\\"b"), ("a\\b", "a\\\\b"),
             ("\n\r\t\u{0}\u{1F}\u{7F}", "\\u000a\\u000d\\u0009\\u0000\\u001f\\u007f"),
@@ -58,7 +58,7 @@ import Testing
     ]
 
     @Test(
-        "Each refusal of a URL says what was wrong, where, and what is allowed", arguments: refusals
+        "A URL error says what was wrong, where, and what is allowed", arguments: refusals
     )
     func urls(refusal: URLRefusal, name: String, part: String) {
         let problem = ProblemDocument(refusal)
@@ -66,7 +66,7 @@ import Testing
         #expect(problem.detail.contains(part) && problem.detail.hasSuffix("."))
     }
 
-    @Test("Each refusal of a target does too, and an unescaped URL is told of percent-encoding")
+    @Test("A target error says so too, and names percent-encoding for an unescaped URL")
     func targets() {
         let bytes = "/v1/image?url=http://a/?b&c\u{1}\"=d".bytes
         func problem(_ refusal: ImageTargetRefusal) -> ProblemDocument {

@@ -32,7 +32,7 @@ private func range(_ first: UInt64, _ last: UInt64) -> ByteRange {
     ]
 
     @Test(
-        "whether less than the whole is wanted can be told without its size",
+        "A request for less than the whole is recognised without the size",
         arguments: [
             ("bytes=0-0", true), ("bytes=5-", true), ("bytes=-1", true), ("bytes=0-0,5-5", true),
             ("bytes=-0", true), ("bytes=0-", false), ("bytes=0-,0-", false),
@@ -43,21 +43,21 @@ private func range(_ first: UInt64, _ last: UInt64) -> ByteRange {
         #expect(!isPart(ResponseHead(200, "Range: " + value, "Range: " + value)))
     }
 
-    @Test("more ranges than are answered ask for no part")
+    @Test("More ranges than the limit count as the whole")
     func tooManyParts() {
         let head = ResponseHead(200, "Range: bytes=0-0,2-2,4-4")
         #expect(isPart(head, countMax: 3))
         #expect(!isPart(head, countMax: 2))
     }
 
-    /// Of the lines of a head that stands for a request's.
+    /// The result for the lines of a head used as a request's.
     private func isPart(_ head: ResponseHead, countMax: Int = 16) -> Bool {
         let bytes = head.bytes
         return RangeSet.requestsPart(head.lines, in: bytes.span, countMax: countMax)
     }
 
     @Test(
-        "RFC 9110 §14.4: Content-Range names the size of the whole, or does not",
+        "RFC 9110 §14.4: the complete length in Content-Range",
         arguments: [
             ("bytes 0-3/10", 10), ("bytes */10", 10), ("BYTES 0-3/10", 10), ("bytes 0-3/*", nil),
             ("bytes 0-3", nil), ("bytes 0-3/", nil), ("lines 0-3/10", nil), ("bytes 0-3/1x", nil),
@@ -67,13 +67,13 @@ private func range(_ first: UInt64, _ last: UInt64) -> ByteRange {
         #expect(ResponseHead(206, "Content-Range: " + value).completeLength == expected)
     }
 
-    @Test("RFC 9110 §14.1.2: one range of bytes", arguments: oneTable)
+    @Test("RFC 9110 §14.1.2: a single byte range", arguments: oneTable)
     func one(value: String, size: UInt64, expected: RangeSet) {
         #expect(parse(value, size: size) == expected)
     }
 
     @Test(
-        "RFC 9110 §14.2: what is no set of byte ranges is ignored",
+        "RFC 9110 §14.2: a malformed range set is ignored",
         arguments: [
             "", "bytes", "bytes=", "bytes=-", "bytes=,", "bytes=a-b", "bytes=1", "bytes=2-1",
             "bytes=1-2-3", "bytes=--1", "bytes=-1-", "bytes=1 -2", "bytes=1- 2", "bytes =1-2",
@@ -85,7 +85,7 @@ private func range(_ first: UInt64, _ last: UInt64) -> ByteRange {
     }
 
     @Test(
-        "RFC 9110 §14.1.2 and §15.5.17: ranges that lie outside are not satisfiable",
+        "RFC 9110 §14.1.2 and §15.5.17: ranges outside the body are not satisfiable",
         arguments: [
             ("bytes=10-", 10), ("bytes=10-20", 10), ("bytes=-0", 10), ("bytes=11-,12-,-0", 10),
             ("bytes=99999999999999999999-", 10),
@@ -96,7 +96,7 @@ private func range(_ first: UInt64, _ last: UInt64) -> ByteRange {
     }
 
     @Test(
-        "An empty body has no parts: whatever range is asked for, it is the whole of it",
+        "An empty body has no parts: any range gives the whole",
         arguments: ["bytes=0-", "bytes=0-0", "bytes=-0", "bytes=-5", "bytes=7-9", "bytes=0-1,2-"])
     func empty(value: String) {
         #expect(parse(value, size: 0) == .whole)
@@ -115,12 +115,14 @@ private func range(_ first: UInt64, _ last: UInt64) -> ByteRange {
         ("bytes=0-9, 0-9 ,20-29", .multiple([range(0, 9), range(20, 29)])),
     ]
 
-    @Test("RFC 9110 §15.3.7.2: several ranges, those that touch made one", arguments: severalTable)
+    @Test(
+        "RFC 9110 §15.3.7.2: several ranges, with overlapping and adjacent ones merged",
+        arguments: severalTable)
     func several(value: String, expected: RangeSet) {
         #expect(parse(value, size: 100) == expected)
     }
 
-    @Test("RFC 9110 §14.2: more ranges than the limit are answered with the whole")
+    @Test("RFC 9110 §14.2: more ranges than the limit give the whole")
     func limit() {
         let many = (0..<16).map { "\($0 * 2)-\($0 * 2)" }.joined(separator: ",")
         guard case .multiple(let ranges) = parse("bytes=" + many, size: 100) else {
@@ -133,7 +135,7 @@ private func range(_ first: UInt64, _ last: UInt64) -> ByteRange {
         #expect(parse("bytes=1-2,4-5", size: 100, countMax: 1) == .whole)
     }
 
-    @Test("RFC 9110 §14.2: no range leaves the body, and together they are not longer than it")
+    @Test("RFC 9110 §14.2: no range exceeds the body, and together they are no longer than it")
     func inside() {
         var dice = SplitMix64(seed: 21)
         for _ in 0..<Trials.count(20_000) {
@@ -157,7 +159,7 @@ private func range(_ first: UInt64, _ last: UInt64) -> ByteRange {
         #expect(bytes.text == "bytes 0-499/1234")
     }
 
-    @Test("RFC 9110 §14.6: a body of several parts, and its length")
+    @Test("RFC 9110 §14.6: a multipart body and its length")
     func multipart() {
         let parts = MultipartRanges(
             ranges: [range(0, 1), range(7, 9)], size: 10, contentType: "image/png".bytes,
@@ -189,7 +191,7 @@ private func range(_ first: UInt64, _ last: UInt64) -> ByteRange {
         #expect(parts.contentLength == UInt64(body.count))
     }
 
-    @Test("RFC 9110 §14.6: a part of a body without a type has none")
+    @Test("RFC 9110 §14.6: parts of a body without a type have none")
     func untyped() {
         let parts = MultipartRanges(
             ranges: [range(0, 1), range(7, 9)], size: 10, contentType: [], boundary: .max)

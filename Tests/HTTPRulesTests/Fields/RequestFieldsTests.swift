@@ -8,7 +8,7 @@ import Testing
     }
 
     @Test(
-        "RFC 9110 §10.1.4: who says so in TE reads trailer fields",
+        "RFC 9110 §10.1.4: TE with trailers accepts trailer fields",
         arguments: [
             ["TE: trailers"], ["te: TRAILERS"], ["TE: trailers;q=1"], ["TE: trailers ; q=0.5"],
             ["TE: gzip, Trailers"], ["TE: gzip;q=0.5,trailers,deflate"], ["TE: ,, \ttrailers\t ,"],
@@ -20,7 +20,7 @@ import Testing
     }
 
     @Test(
-        "Nobody else does",
+        "Any other TE does not accept trailer fields",
         arguments: [
             [], ["TE:"], ["TE: , ,"], ["TE: gzip"], ["TE: trailer"], ["TE: trailers2"],
             ["TE: xtrailers"], ["TE: trail ers"], ["TE: trailers x"], ["TE: trailers=1"],

@@ -12,7 +12,7 @@ import Testing
             ofKey: key.bytes, isSecure: isSecure, rules: rules)?.text
     }
 
-    @Test("A key says how the request begins that is forwarded for it")
+    @Test("The start of the request that is forwarded for a key")
     func start() {
         #expect(
             start("//a.example/x?y") == "GET /base/x?y HTTP/1.1\r\nHost: o.example:81\r\n")
@@ -25,7 +25,7 @@ import Testing
     }
 
     @Test(
-        "Nothing is forwarded for what is no such key",
+        "Other keys have no forwarded request",
         arguments: [
             "", "//", "///x", "//a.example", "http://a.example/", "//a.example/x#https",
             "//a.example/x#y", "//a.example/x y", "//a.example/x\n0000000000000000\n",
@@ -35,7 +35,7 @@ import Testing
         #expect(start(key) == nil)
     }
 
-    @Test("Encrypted and plain requests are not of one key")
+    @Test("Secure and plain requests have different keys")
     func secure() {
         #expect(start("//a.example/x", isSecure: true) == nil)
     }

@@ -2,9 +2,9 @@ import Ground
 import HTTPRules
 import Testing
 
-@Suite("RFC 9110 §7.6.1: what is for one hop goes no further")
+@Suite("RFC 9110 §7.6.1: connection-specific fields are not forwarded")
 struct HopByHopTests {
-    /// The names of the lines that go on.
+    /// The names of the forwarded lines.
     private func passed(_ fields: [String]) -> [String] {
         let head = ResponseHead(status: 200, fields: fields)
         let hop = HopByHop(head.lines, in: head.bytes.span)
@@ -13,7 +13,7 @@ struct HopByHopTests {
     }
 
     @Test(
-        "Fields that are for one hop whatever Connection says",
+        "Fields that are connection-specific even if Connection does not name them",
         arguments: [
             "Connection", "Keep-Alive", "Proxy-Connection", "Proxy-Authenticate",
             "Proxy-Authorization", "Proxy-Authentication-Info", "TE", "Trailer",
@@ -24,7 +24,7 @@ struct HopByHopTests {
     }
 
     @Test(
-        "Fields that look like them and are not",
+        "Similar fields that are forwarded",
         arguments: [
             "Proxy-Status", "Proxy-Authenticated", "X-Connection", "Trailers", "TE2", "Keep-Alives",
             "Alt-Svc", "Expect", "Date", "Set-Cookie2", "Warning",
@@ -44,13 +44,13 @@ struct HopByHopTests {
         (["Connection: a=1", "A: 1"], ["A"]), (["Connection: *", "A: 1"], ["A"]),
     ]
 
-    @Test("What Connection nominates goes no further", arguments: nominations)
+    @Test("Fields nominated by Connection are not forwarded", arguments: nominations)
     func nominated(fields: [String], expected: [String]) {
         #expect(passed(fields) == expected)
     }
 
     @Test(
-        "Connection takes nothing away that all recipients rely on",
+        "Connection cannot remove fields that all recipients rely on",
         arguments: [
             "Host", "Content-Length", "Content-Type", "Content-Encoding", "Content-Range",
             "Cache-Control", "Authorization", "Cookie", "Set-Cookie", "Vary", "Date", "Age",
@@ -62,7 +62,7 @@ struct HopByHopTests {
         #expect(passed(["Connection: close, \(name), b", "\(name): x", "B: 1"]) == [name])
     }
 
-    @Test("A Connection that names thousands of fields costs no more than the lines there are")
+    @Test("Thousands of nominated fields cost no more than the lines present")
     func many() {
         let names = (0..<20_000).map { "n\($0)" }.joined(separator: ",")
         #expect(passed(["Connection: \(names)", "N19999: 1", "N20000: 2"]) == ["N20000"])

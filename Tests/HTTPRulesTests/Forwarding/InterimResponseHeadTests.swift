@@ -2,8 +2,7 @@ import HTTPRules
 import Testing
 
 @Suite struct InterimResponseHeadTests {
-    @Test(
-        "RFC 9110 §15.2: an interim head that another node has rendered is passed on if it is one")
+    @Test("RFC 9110 §15.2: a valid interim head rendered by another node is forwarded")
     func whole() {
         for head in [
             "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n", "HTTP/1.1 102 \r\n\r\n",
@@ -13,7 +12,7 @@ import Testing
     }
 
     @Test(
-        "Nothing else is sent with it",
+        "Any other interim head is not forwarded",
         arguments: [
             "", "HTTP/1.1 103 \r\n", "HTTP/1.1 200 OK\r\n\r\n", "HTTP/1.1 100 Continue\r\n\r\n",
             "HTTP/1.1 101 Switching Protocols\r\n\r\n", "HTTP/1.0 103 A\r\n\r\n",
@@ -26,7 +25,7 @@ import Testing
         #expect(!InterimResponseHead.isWellFormed(head.bytes))
     }
 
-    @Test("Trailers of another node are lines and nothing else")
+    @Test("Trailers from another node consist of valid lines only")
     func trailers() {
         #expect(
             RenderedFieldSection.isWellFormed("X-Sum: 1\r\nX: \r\n".bytes)

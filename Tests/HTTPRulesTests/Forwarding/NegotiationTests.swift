@@ -72,7 +72,7 @@ import Trials
         #expect(reduce(accept: ["image/jxl"], encoding: ["gzip", "br"]) == [.jxl, .brotli])
     }
 
-    @Test("What the origin is sent reduces to what it was rendered from")
+    @Test("A reduced value reduces to itself")
     func rendered() {
         for bits in UInt8(0)..<64 {
             let negotiation = Negotiation(rawValue: bits)
@@ -89,7 +89,7 @@ import Trials
         #expect(plain.text == "image/avif,image/webp,image/jxl,image/svg+xml,image/*,*/*;q=0.8")
     }
 
-    @Test("No value makes the reader leave its range, and at most one coding is left")
+    @Test("No input makes the reader leave its range, and at most one coding is left")
     func anyBytes() {
         var dice = SplitMix64(seed: 4)
         for _ in 0..<Trials.count(5000) {

@@ -3,10 +3,10 @@ import HTTPRules
 import Testing
 import Trials
 
-@Suite("What an origin says of itself, as clients of its site get it")
+@Suite("Rewriting an origin's references to itself")
 struct OriginReferencesTests {
-    /// What becomes of a field whose origin is at `origin`.
-    private func told(
+    /// The rewritten value of a field from an origin at `origin`.
+    private func rewritten(
         _ field: String, origin: String = "http://10.0.0.7:9000",
         host: SiteSettings.OriginHostRule = .origin, isSecure: Bool = false
     ) throws -> String {
@@ -21,12 +21,13 @@ struct OriginReferencesTests {
         _ value: String, origin: String = "http://10.0.0.7:9000",
         host: SiteSettings.OriginHostRule = .origin, isSecure: Bool = false
     ) throws -> String {
-        let field = try told("Location: \(value)", origin: origin, host: host, isSecure: isSecure)
+        let field = try rewritten(
+            "Location: \(value)", origin: origin, host: host, isSecure: isSecure)
         return String(field.dropFirst("Location: ".utf8.count))
     }
 
     @Test(
-        "a URL of the origin becomes an absolute path",
+        "A URL of the origin becomes an absolute path",
         arguments: [
             ("http://10.0.0.7:9000/login", "/login"), ("http://10.0.0.7:9000", "/"),
             ("http://10.0.0.7:9000?a=/b", "/?a=/b"), ("http://10.0.0.7:9000#top", "/#top"),
@@ -39,7 +40,7 @@ struct OriginReferencesTests {
     }
 
     @Test(
-        "a path that begins with two slashes does not become another host",
+        "A path that begins with two slashes does not become another host",
         arguments: [
             ("http://10.0.0.7:9000//b.example", "/.//b.example"),
             ("http://10.0.0.7:9000/\\b.example", "/./\\b.example"),
@@ -50,7 +51,7 @@ struct OriginReferencesTests {
     }
 
     @Test(
-        "what is not the origin's stays as it is",
+        "URLs of other origins stay as they are",
         arguments: [
             "http://10.0.0.7/", "http://10.0.0.7:9001/", "http://10.0.0.77:9000/",
             "http://b.example/?http://10.0.0.7:9000/", "http://10.0.0.7:9000@b.example/",
@@ -62,7 +63,7 @@ struct OriginReferencesTests {
         #expect(try location(value) == value)
     }
 
-    @Test("the port of a scheme may be written or not")
+    @Test("The default port may be written or omitted")
     func ports() throws {
         for value in ["http://o.example/a", "http://O.Example.:80/a", "http://o.example:/a"] {
             #expect(try location(value, origin: "http://o.example") == "/a")
@@ -73,21 +74,21 @@ struct OriginReferencesTests {
         #expect(try location("http://[2001:DB8::1]/a", origin: "http://[2001:db8::1]") == "/a")
     }
 
-    @Test("of another scheme the origin is itself only if its client came by that one")
+    @Test("With the other scheme a URL is the origin's only if the client used that scheme")
     func schemes() throws {
         let value = "https://10.0.0.7:9000/a"
         #expect(try location(value) == value)
         #expect(try location(value, isSecure: true) == "/a")
         #expect(try location("http://10.0.0.7:9000/a", isSecure: true) == "/a")
-        // It wants to be asked by TLS, which it answers at another port.
-        let wish = "https://o.example/a"
+        // The origin redirects to TLS, which it serves on another port.
+        let url = "https://o.example/a"
         for isSecure in [false, true] {
-            #expect(try location(wish, origin: "http://o.example", isSecure: isSecure) == wish)
+            #expect(try location(url, origin: "http://o.example", isSecure: isSecure) == url)
         }
     }
 
     @Test(
-        "the path of the origin is none of the clients'",
+        "The path of the origin's base URL is removed",
         arguments: [
             ("http://o.example/public/login", "/login"), ("http://o.example/public", "/"),
             ("http://o.example/public/", "/"), ("http://o.example/public?a", "/?a"),
@@ -101,7 +102,7 @@ struct OriginReferencesTests {
         #expect(try location(value, origin: "http://o.example/public/") == path ?? value)
     }
 
-    @Test("an origin that is asked by another name is known by that too")
+    @Test("An origin with a fixed Host is also recognised by that name")
     func sentHost() throws {
         let host = SiteSettings.OriginHostRule.name("app.internal")
         #expect(try location("http://app.internal/a", host: host) == "/a")
@@ -112,7 +113,7 @@ struct OriginReferencesTests {
     }
 
     @Test(
-        "the URL of Refresh is found as browsers find it",
+        "The URL in Refresh is found as by browsers",
         arguments: [
             ("5; url=http://10.0.0.7:9000/a", "5; url=/a"),
             ("0;URL='http://10.0.0.7:9000/a'", "0;URL='/a'"),
@@ -122,29 +123,29 @@ struct OriginReferencesTests {
             ("5; url=", "5; url="), ("5; url=http://b.example/", "5; url=http://b.example/"),
             ("url=http://10.0.0.7:9000/a", "url=http://10.0.0.7:9000/a"), ("", ""),
         ])
-    func refresh(value: String, told: String) throws {
-        #expect(try self.told("Refresh: \(value)") == "Refresh: \(told)")
+    func refresh(value: String, rewritten: String) throws {
+        #expect(try self.rewritten("Refresh: \(value)") == "Refresh: \(rewritten)")
     }
 
-    @Test("Content-Location is told as Location is, any other field as it came")
+    @Test("Content-Location is rewritten like Location, other fields are not")
     func fields() throws {
         let url = "http://10.0.0.7:9000/a"
-        #expect(try told("content-LOCATION: \(url)") == "content-LOCATION: /a")
+        #expect(try rewritten("content-LOCATION: \(url)") == "content-LOCATION: /a")
         for name in ["Link", "Content-Base", "X-Location", "Set-Cookie"] {
-            #expect(try told("\(name): \(url)") == "\(name): \(url)")
+            #expect(try rewritten("\(name): \(url)") == "\(name): \(url)")
         }
     }
 
-    @Test("the head is stored and passed on with the new value alone")
+    @Test("The head is stored and forwarded with the rewritten value only")
     func rendered() throws {
         let references = OriginReferences(try BaseURL("http://10.0.0.7:9000"), host: .origin)
         let head = ResponseHead(
             status: 302, fields: ["Location: http://10.0.0.7:9000/a", "X-A: b"])
-        let told = head.rewritingReferences(references, isSecure: false)
-        let stored = StoredHead(told, size: 0, rules: .none, unstored: FieldNames())
+        let rewritten = head.rewritingReferences(references, isSecure: false)
+        let stored = StoredHead(rewritten, size: 0, rules: .none, unstored: FieldNames())
         #expect(stored.fields == ["Content-Length: 0", "Location: /a", "X-A: b"])
         var passed: [UInt8] = []
-        ResponseForwarder.append(told, rules: ResponseFieldRules(addsVia: false), to: &passed)
+        ResponseForwarder.append(rewritten, rules: ResponseFieldRules(addsVia: false), to: &passed)
         #expect(passed.lines.dropFirst() == ["Location: /a", "X-A: b"])
     }
 }

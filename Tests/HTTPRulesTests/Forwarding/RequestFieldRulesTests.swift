@@ -1,9 +1,9 @@
 import HTTPRules
 import Testing
 
-@Suite("What operators may decide of request fields")
+@Suite("Configurable request fields")
 struct RequestFieldRulesTests {
-    @Test("Trailer fields of a request go on where the site wants them, by the rules of its fields")
+    @Test("A site forwards a request's trailer fields if configured, by its field rules")
     func trailers() {
         let sent = ResponseHead(
             200, "X-Sum: 1", "Cookie: a", "Authorization: b", "X-Forwarded-For: c",
@@ -16,7 +16,7 @@ struct RequestFieldRulesTests {
     }
 
     @Test(
-        "Operators change nothing that frames a request or that is decided elsewhere",
+        "Fields for framing, and those decided elsewhere, cannot be configured",
         arguments: [
             ("X-Any", true), ("Cookie", true), ("Authorization", true), ("Accept", true),
             ("Cache-Control", true), ("X-Forwarded-For", true), ("Host", false), ("te", false),

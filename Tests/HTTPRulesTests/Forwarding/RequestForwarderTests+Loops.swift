@@ -3,7 +3,7 @@ import HTTPRules
 import Testing
 
 extension RequestForwarderTests {
-    @Test("RFC 9110 §7.6.3: a request that came through too many is not sent round again")
+    @Test("RFC 9110 §7.6.3: a request with too many Via entries of ours is refused")
     func loop() {
         let many = Array(repeating: "1.1 nuthatch", count: 7).joined(separator: ", 1.1 x, ")
         #expect(lines(outcome(["Via: \(many)"])).count > 1)
@@ -18,7 +18,7 @@ extension RequestForwarderTests {
         #expect(outcome(["Via: 1.1 nuthatch"], rules) == .loopDetected)
     }
 
-    @Test("RFC 8586: a request that has come back as it went is not sent on; any other is")
+    @Test("RFC 8586: a request that returns with our identifier is refused, others are forwarded")
     func comesBack() {
         let passage = CDNLoop.LoopIdentifier(process: 0xAB, request: 0xCD)
         let mark = "nuthatch;id=00000000000000ab00000000000000cd"
@@ -44,7 +44,7 @@ extension RequestForwarderTests {
         }
     }
 
-    @Test("RFC 8586: neither settings nor Connection keep CDN-Loop from going on")
+    @Test("RFC 8586: neither settings nor Connection remove CDN-Loop")
     func loopFieldStays() {
         var rules = plain
         rules.forwardsOthers = false

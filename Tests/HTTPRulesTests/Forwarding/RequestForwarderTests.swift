@@ -2,7 +2,7 @@ import Ground
 import HTTPRules
 import Testing
 
-@Suite("RFC 9110 §7.6: what an origin is told of a request")
+@Suite("RFC 9110 §7.6: forwarding requests to an origin")
 struct RequestForwarderTests {
     let plain = RequestFieldRules(authority: "origin:81".bytes)
 
@@ -28,14 +28,14 @@ struct RequestForwarderTests {
         return bytes.lines
     }
 
-    /// The lines that are neither the request line, Host, Via nor about forwarding.
+    /// The lines other than the request line, Host, Via and the forwarding fields.
     func fields(_ outcome: RequestForwarder.Outcome) -> [String] {
         lines(outcome).dropFirst(2).filter {
             !$0.hasPrefix("X-Forwarded-") && $0 != "Via: 1.1 nuthatch"
         }
     }
 
-    @Test("Without settings everything goes on as it came but what is of one hop or in no key")
+    @Test("By default all fields are forwarded except connection-specific and unkeyed ones")
     func transparent() {
         let lines = lines(
             outcome([
@@ -61,7 +61,7 @@ struct RequestForwarderTests {
         "tracestate: b=2", "x-request-id: c",
     ]
 
-    @Test("What the request is called here goes on in place of what its client calls it")
+    @Test("The request id replaces the client's")
     func cause() {
         let trace = TraceContext(
             parent: "00-\(TraceContextTests.trace)-\(TraceContextTests.parent)-01".bytes,
@@ -81,7 +81,7 @@ struct RequestForwarderTests {
         #expect(fields(outcome(Self.traced)) == Self.traced)
     }
 
-    @Test("An operator may take it out, or put something else in its place")
+    @Test("A rule can remove it or replace it")
     func decidedCause() {
         let trace = TraceContext(
             parent: "00-\(TraceContextTests.trace)-\(TraceContextTests.parent)-01".bytes)
@@ -94,7 +94,7 @@ struct RequestForwarderTests {
     }
 
     @Test(
-        "RFC 9112 §3: the target is the client's, below the origin's path",
+        "RFC 9112 §3: the target is the client's, below the path of the origin's base URL",
         arguments: [
             ("", "/a?b", "/a?b"), ("/", "/a?b", "/a?b"), ("/x", "/", "/x/"),
             ("/x/", "/a%2F../?", "/x/a%2F../?"), ("/x/y", "//z", "/x/y//z"), ("/x", "*", "*"),
@@ -107,7 +107,7 @@ struct RequestForwarderTests {
     }
 
     @Test(
-        "RFC 9110 §7.2: Host is the origin's, the client's or the operator's",
+        "RFC 9110 §7.2: Host is the origin's, the client's or the configured one",
         arguments: [
             (RequestFieldRules.HostRule.origin, "origin:81"), (.client, "site:8080"),
             (.fixed("z".bytes), "z"),
@@ -118,7 +118,7 @@ struct RequestForwarderTests {
         #expect(lines(outcome(["Host: any"], rules))[1] == "Host: \(expected)")
     }
 
-    @Test("RFC 9111 §4.3.1: to store an answer it is asked for as a whole, with our validators")
+    @Test("RFC 9111 §4.3.1: a request for storing has our conditions instead of the client's")
     func stored() {
         let client = [
             "Range: bytes=0-1", "If-Range: \"a\"", "If-Match: \"a\"", "If-None-Match: \"a\"",
@@ -138,7 +138,7 @@ struct RequestForwarderTests {
     }
 
     @Test(
-        "RFC 9111 §5.2.1.7: only-if-cached is for this cache; all other directives go on",
+        "RFC 9111 §5.2.1.7: only-if-cached is removed, all other directives are forwarded",
         arguments: [
             ("max-age=0", "max-age=0"), ("no-cache,  x=\"a,b\"", "no-cache,  x=\"a,b\""),
             ("only-if-cached", nil), ("Only-If-Cached=1", nil), (" , only-if-cached,", nil),
@@ -158,13 +158,13 @@ struct RequestForwarderTests {
         ("OPTIONS", "18446744073709551616", []),
     ]
 
-    @Test("RFC 9110 §7.6.2: Max-Forwards counts down for OPTIONS", arguments: forwards)
+    @Test("RFC 9110 §7.6.2: Max-Forwards is decremented for OPTIONS", arguments: forwards)
     func maxForwards(method: String, value: String, expected: [String]) {
         let found = outcome(["max-forwards: \(value)"], method: method)
         #expect((found == .respondLocally ? ["answerHere"] : fields(found)) == expected)
     }
 
-    @Test("RFC 9110 §10.1.4: trailer fields are asked for on this hop, if the client reads them")
+    @Test("RFC 9110 §10.1.4: TE with trailers is sent on this hop if the client accepts them")
     func trailers() {
         #expect(
             fields(outcome(["TE: trailers, gzip"], trailers: true))
@@ -201,7 +201,9 @@ struct RequestForwarderTests {
         (.unchanged, [], []),
     ]
 
-    @Test("RFC 7239: who asked is told as the site has it", arguments: chains)
+    @Test(
+        "RFC 7239: forwarding fields describe the client as configured for the site",
+        arguments: chains)
     func forwarded(
         rule: RequestFieldRules.ForwardedRule, client: [String], expected: [String]
     ) {
@@ -211,7 +213,7 @@ struct RequestForwarderTests {
         #expect(Array(found) == expected)
     }
 
-    @Test("Behind a proxy that is believed, it is added to those whom it names")
+    @Test("Behind a trusted proxy, its address is added to those it names")
     func proxied() {
         let sent = ["X-Forwarded-For: 192.0.2.7", "Forwarded: for=x"]
         let proxy = IPAddress("10.0.0.1")
@@ -228,7 +230,7 @@ struct RequestForwarderTests {
     }
 
     @Test(
-        "What origins act on and no key holds goes on where the site names it",
+        "Unkeyed fields are forwarded if the site names them",
         arguments: UnkeyedFields.names + ["x_forwarded_host", "a_b"])
     func unkeyed(name: String) {
         let sent = "\(name.uppercased()): sent"
@@ -250,7 +252,7 @@ struct RequestForwarderTests {
     }
 
     @Test(
-        "Of a site whose origin has a path, nothing above that is asked for",
+        "For a site whose origin has a base path, no target above it is forwarded",
         arguments: [
             ("/a/../b", false), ("/..a", false), ("/a/b/../../c", false), ("/a?/../..", false),
             ("/a/%2e/b", false), ("/%zz/a", false), ("*", false),
@@ -264,11 +266,11 @@ struct RequestForwarderTests {
         let method = target == "*" ? "OPTIONS" : "GET"
         #expect(
             (outcome([], rules, method: method, target: target) == .outsideBasePath) == isOutside)
-        // Without a path there is nothing above.
+        // Without a base path there is nothing above.
         #expect(outcome([], method: method, target: target) != .outsideBasePath)
     }
 
-    @Test("RFC 7239 §6: an IPv6 address is quoted, one that is not known is said to be so")
+    @Test("RFC 7239 §6: an IPv6 address is quoted, and an unknown one is the token unknown")
     func addresses() {
         let six = lines(outcome(["Forwarded: a"], client: IPAddress("2001:db8::1"), isSecure: true))
         #expect(six.contains("X-Forwarded-For: 2001:db8::1"))
@@ -281,7 +283,7 @@ struct RequestForwarderTests {
         #expect(none.contains("Forwarded: for=unknown;host=\"site:8080\";proto=http"))
     }
 
-    @Test("What an operator says of such a field by name counts alone")
+    @Test("A rule for a forwarding field overrides the forwarding setting")
     func decided() {
         var rules = plain
         rules.removed = FieldNames(["x-forwarded-host"])
@@ -293,7 +295,7 @@ struct RequestForwarderTests {
             ])
     }
 
-    @Test("A site may take fields out, put lines in their place, or name the only ones that go on")
+    @Test("A site can remove and set fields, or allow only those it names")
     func rules() {
         let client = [
             "Cookie: a", "User-Agent: u", "Accept-Language: de", "Content-Type: t", "Range: r",
@@ -332,7 +334,7 @@ struct RequestForwarderTests {
         ),
     ]
 
-    @Test("RFC 9110 §12.5: a site may reduce Accept and Accept-Encoding", arguments: reductions)
+    @Test("RFC 9110 §12.5: a site can reduce Accept and Accept-Encoding", arguments: reductions)
     func reduced(client: [String], expected: [String]) {
         var rules = plain
         rules.normalisesAccept = true
@@ -345,8 +347,8 @@ struct RequestForwarderTests {
         #expect(fields(outcome([], rules)) == ["Accept-Encoding: gzip"])
     }
 
-    @Test("RFC 9111 §4.1: what selects a stored answer is what the origin was told")
-    func told() {
+    @Test("RFC 9111 §4.1: variants are selected by the fields as forwarded")
+    func selectingFields() {
         var rules = plain
         rules.normalisesAcceptEncoding = true
         rules.removed = FieldNames(["cookie"])
@@ -358,9 +360,9 @@ struct RequestForwarderTests {
             method: "GET".bytes, target: "/".bytes, host: "h".bytes, client: nil,
             remoteAddress: nil,
             isSecure: true)
-        let told = RequestForwarder.forwardedFields(
+        let forwarded = RequestForwarder.forwardedFields(
             request, client.lines, in: client.bytes.span, rules: rules)
-        let head = ResponseHead(status: 200, bytes: told.bytes, lines: told.lines)
+        let head = ResponseHead(status: 200, bytes: forwarded.bytes, lines: forwarded.lines)
         #expect(
             head.fields == [
                 "Host: origin:81", "Accept: x", "X-A: 2", "Accept-Encoding: br",

@@ -2,7 +2,7 @@ import Ground
 import HTTPRules
 import Testing
 
-@Suite("RFC 9110 §7.6: an answer that passes through is the origin's")
+@Suite("RFC 9110 §7.6: forwarding responses that are not stored")
 struct ResponseForwarderTests {
     private func forwarded(
         _ head: ResponseHead, _ rules: ResponseFieldRules = .none, trailers: Bool = false,
@@ -14,7 +14,7 @@ struct ResponseForwarderTests {
         return bytes.lines
     }
 
-    @Test("End-to-end lines go on in their order, without those that frame the body")
+    @Test("End-to-end lines are forwarded in order, without those that frame the body")
     func lines() {
         let head = ResponseHead(
             500, "b: 2", "A: 1", "Content-Length: 5", "Transfer-Encoding: chunked",
@@ -29,7 +29,7 @@ struct ResponseForwarderTests {
             ])
     }
 
-    @Test("A site's rules count, but what clients are told of lasting is for stored answers only")
+    @Test("A site's rules apply, but the client TTL only to stored responses")
     func rules() {
         let rules = ResponseFieldRules(
             removed: ["server"], lines: ["x-a: 1"], tags: ["xkey"], control: "max-age=60")
@@ -42,7 +42,7 @@ struct ResponseForwarderTests {
             ])
     }
 
-    @Test("RFC 9110 §7.6.3: Via adds to what came, and says in which version")
+    @Test("RFC 9110 §7.6.3: Via is extended with the version received")
     func via() {
         let head = ResponseHead(
             status: 200, bytes: "HTTP/1.0 200 OK\r\nVia: 1.0 a\r\n\r\n".bytes,
@@ -53,7 +53,7 @@ struct ResponseForwarderTests {
         #expect(forwarded(head) == ["HTTP/1.1 200 OK", "Via: 1.0 a", "Via: 1.0 nuthatch"])
     }
 
-    @Test("RFC 9110 §6.6.1, §6.6.2: Date is added if missing, Trailer goes with its fields")
+    @Test("RFC 9110 §6.6.1, §6.6.2: Date is added if missing, Trailer is kept with trailers")
     func dateAndTrailer() {
         let head = ResponseHead(200, "Trailer: x", "Connection: trailer")
         let lines = forwarded(head, trailers: true, received: WallTime(seconds: 784_111_777))
@@ -64,7 +64,7 @@ struct ResponseForwarderTests {
             ])
     }
 
-    @Test("RFC 9110 §15.2: which interim answers are relayed, and how")
+    @Test("RFC 9110 §15.2: the interim responses that are forwarded, and their heads")
     func interim() {
         let passed: [UInt16] = [102, 103, 104, 199]
         let stopped: [UInt16] = [100, 101, 200, 99]
@@ -78,7 +78,7 @@ struct ResponseForwarderTests {
     }
 
     @Test(
-        "RFC 9110 §6.5.1: trailer fields that come too late for what they say do not go on",
+        "RFC 9110 §6.5.1: fields that must not be trailers are not forwarded as such",
         arguments: [
             ("X-Checksum", true), ("ETag", true), ("Server-Timing", true), ("Repr-Digest", true),
             ("Content-Digest", true), ("Last-Modified", true), ("Link", true), ("Via", true),
@@ -100,7 +100,7 @@ struct ResponseForwarderTests {
     }
 
     @Test(
-        "RFC 9110 §7.6.3: how often a message came by",
+        "RFC 9110 §7.6.3: counting our own entries in Via",
         arguments: [
             ([], 0), (["1.1 nuthatch"], 1),
             (["1.1 Nuthatch, 2 x", "1.0 nuthatch (a, nuthatch)"], 2),

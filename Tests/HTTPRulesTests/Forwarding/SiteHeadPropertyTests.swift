@@ -2,8 +2,8 @@ import Ground
 import HTTPRules
 import Testing
 
-/// Heads of random lines, among them every kind that is treated in a way of its own.
-@Suite("No head that is written for a site says more than one line at a time")
+/// Random heads with lines of every kind that is treated specially.
+@Suite("Rendered heads of sites never have an injected line")
 struct SiteHeadPropertyTests {
     private static let names = [
         "Connection", "Keep-Alive", "TE", "Trailer", "Upgrade", "Proxy-Connection", "Host",
@@ -32,7 +32,7 @@ struct SiteHeadPropertyTests {
                 ? dice.text(of: "x-ab,\"()\\= ;:0\u{e4}", upTo: 12)
                 : ["x-a, close", "\"a\"", "W/\"b\"", "only-if-cached, a", "0", "1.1 nuthatch"]
                     .randomElement(using: &dice) ?? ""
-            // A reader's values have no white space at their ends.
+            // A parsed value has no white space at its ends.
             let bytes = value.bytes.span
             var range = 0..<bytes.count
             while let last = range.last, bytes[last] == 0x20 { range.removeLast() }
@@ -40,7 +40,7 @@ struct SiteHeadPropertyTests {
         }
     }
 
-    /// The lines as names and values, after a look at every byte.
+    /// The lines as names and values, after a check of every byte.
     private func check(_ bytes: [UInt8], allowing own: [String] = []) -> [String] {
         let lines = bytes.lines
         #expect(lines.reduce(0) { $0 + $1.unicodeScalars.count + 2 } == bytes.count)
@@ -72,7 +72,7 @@ struct SiteHeadPropertyTests {
         #expect(head.bytes.count >= head.multipartStart && head.partialStart > 0)
     }
 
-    @Test("What an update says twice changes no more than what it says once", arguments: 0..<400)
+    @Test("Applying an update twice has the same effect as once", arguments: 0..<400)
     func updated(seed: UInt64) {
         var dice = SplitMix64(seed: seed)
         let head = StoredHead(site: randomFields(&dice), size: 1)
@@ -89,7 +89,7 @@ struct SiteHeadPropertyTests {
         #expect(twice.fields.sorted() == once.fields.sorted())
     }
 
-    @Test("An answer that passes through keeps its lines", arguments: 0..<400)
+    @Test("A forwarded response keeps its lines", arguments: 0..<400)
     func passed(seed: UInt64) {
         var dice = SplitMix64(seed: seed)
         let response = ResponseHead(status: 418, fields: randomFields(&dice))
@@ -99,7 +99,7 @@ struct SiteHeadPropertyTests {
         #expect(check(bytes).last == "Via: 1.1 nuthatch")
     }
 
-    @Test("A request that is passed on keeps its lines", arguments: 0..<400)
+    @Test("A forwarded request keeps its lines", arguments: 0..<400)
     func request(seed: UInt64) {
         var dice = SplitMix64(seed: seed)
         let client = ResponseHead(status: 200, fields: randomFields(&dice))

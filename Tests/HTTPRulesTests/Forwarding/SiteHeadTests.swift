@@ -2,7 +2,7 @@ import Ground
 import HTTPRules
 import Testing
 
-@Suite("The stored head of a site's answer is the origin's, byte for byte")
+@Suite("The stored head of a site's response has the origin's bytes")
 struct SiteHeadTests {
     private static let origin = ResponseHead(
         200, "server: x", "CONTENT-TYPE: text/html;  charset=x", "X-Any: \u{e4}", "ETag: W/\"a\"",
@@ -32,7 +32,7 @@ struct SiteHeadTests {
 
         """
 
-    @Test("Each kind of answer is one slice of the head")
+    @Test("The head of each kind of response is one slice")
     func slices() {
         let head = StoredHead(
             Self.origin, size: 1234, rules: .none, unstored: FieldNames())
@@ -75,7 +75,7 @@ struct SiteHeadTests {
         #expect(StoredHead.status(head.bytes) == status)
     }
 
-    @Test("RFC 9111 §5.2.2.4, §5.2.2.7: what a qualified directive names is not stored")
+    @Test("RFC 9111 §5.2.2.4, §5.2.2.7: fields named by a qualified directive are not stored")
     func unstored() {
         let fields = ["a: 1", "B: 2", "Set-Cookie: x=y", "C: 3", "ETag: \"x\"", "b: 4"]
         let head = StoredHead(site: fields, unstored: ["set-cookie", "b", "etag"])
@@ -119,7 +119,7 @@ struct SiteHeadTests {
         #expect(StoredHead(site: fields, rules: rules).fields == expected)
     }
 
-    @Test("An operator's line stands where the origin's would")
+    @Test("A configured line takes the place of the origin's")
     func placed() {
         let rules = ResponseFieldRules(lines: [
             "content-type: image/png", "Content-Language: de", "X: 1",
@@ -130,12 +130,12 @@ struct SiteHeadTests {
         #expect(head.bytes.text(head.multipart).hasPrefix("Content-Language: de\r\n"))
     }
 
-    @Test("The id of the request that an answer was stored for is no other request's")
+    @Test("The request id of the stored response is not sent to other requests")
     func requestID() {
         #expect(StoredHead(site: ["A: 1", "x-request-ID: 7", "B: 2"]).fields == ["A: 1", "B: 2"])
     }
 
-    @Test("RFC 9110 §6.6.1: an answer without Date gets the time at which it came")
+    @Test("RFC 9110 §6.6.1: a response without Date gets the time of receipt")
     func date() {
         let received = WallTime(seconds: 784_111_777)
         let line = "Date: Sun, 06 Nov 1994 08:49:37 GMT"
@@ -145,7 +145,7 @@ struct SiteHeadTests {
     }
 
     @Test(
-        "Operators change nothing that frames an answer or that it is found, dated and checked by",
+        "Fields for framing, storing, dating and validating cannot be configured",
         arguments: [
             ("X-Any", true), ("Cache-Control", true), ("Expires", true), ("Server", true),
             ("Set-Cookie", true), ("Content-Type", true), ("Access-Control-Allow-Origin", true),
@@ -160,7 +160,7 @@ struct SiteHeadTests {
     }
 
     @Test(
-        "RFC 9110 §5.1, §5.5: a line that is none is not taken from an operator",
+        "RFC 9110 §5.1, §5.5: an invalid line is refused in the configuration",
         arguments: [
             ("A", "b", "b"), ("A", "  b c\t", "b c"), ("A", "", ""),
             ("A", "\u{e4}", "\u{c3}\u{a4}"),
@@ -173,7 +173,7 @@ struct SiteHeadTests {
     }
 
     @Test(
-        "What the rendered lines no longer say of freshness is known by flags",
+        "Freshness that is missing from the rendered lines is recorded in flags",
         arguments: [
             ([], ResponseFieldRules.none, []),
             (["Cache-Control: a", "Expires: 0"], .none, []),

@@ -16,7 +16,7 @@ struct UpgradeTests {
     }
 
     @Test(
-        "RFC 9110 §7.8: of what is asked for goes on what is allowed, as it was written",
+        "RFC 9110 §7.8: of the requested protocols the allowed ones are forwarded unchanged",
         arguments: [
             (["Upgrade: websocket"], "websocket"), (["Upgrade: WebSocket/13"], "WebSocket/13"),
             (["Upgrade: h2c, websocket"], "websocket"),
@@ -31,13 +31,13 @@ struct UpgradeTests {
     }
 
     @Test(
-        "what is not allowed is refused, whatever else is asked for",
+        "A protocol that is not allowed is refused, whatever else is requested",
         arguments: ["websocket", "WebSocket", "IRC/6.9", "h2c, websocket", "HTTP/3, odd"])
     func refused(value: String) {
         #expect(upgrade(["Connection: Upgrade", "Upgrade: \(value)"], allowed: []) == .refused)
     }
 
-    @Test("a request with a body is not switched")
+    @Test("A request with a body is not upgraded")
     func body() {
         let fields = ["Connection: Upgrade", "Upgrade: websocket"]
         #expect(upgrade(fields, hasBody: true) == .refused)
@@ -45,13 +45,13 @@ struct UpgradeTests {
     }
 
     @Test(
-        "what asks for the same answer in another way is a request like any other",
+        "Upgrades to other versions of HTTP or to TLS are ignored",
         arguments: ["h2c", "H2C", "HTTP/2.0", "TLS/1.2", "tls/1.3, h2c", "h2", "", ","])
     func ignored(value: String) {
         #expect(upgrade(["Connection: Upgrade", "Upgrade: \(value)"], allowed: []) == .none)
     }
 
-    @Test("Upgrade counts with the option of Connection alone, and not in HTTP/1.0")
+    @Test("Upgrade requires the Connection option and HTTP/1.1")
     func bare() {
         #expect(upgrade(["Upgrade: websocket"]) == .none)
         #expect(upgrade(["Connection: keep-alive", "Upgrade: websocket"]) == .none)
@@ -60,7 +60,7 @@ struct UpgradeTests {
         #expect(upgrade(fields, isHTTP10: true) == .none)
     }
 
-    @Test("a 101 switches to what was asked for, or to nothing")
+    @Test("A 101 must select one of the requested protocols")
     func switched() {
         func isSwitch(_ fields: String..., asked: String) -> Bool {
             Upgrade.isAcceptance(ResponseHead(status: 101, fields: fields), requested: asked.bytes)
@@ -74,7 +74,7 @@ struct UpgradeTests {
         #expect(!isSwitch("Upgrade: websocket", asked: ""))
     }
 
-    @Test("the origin is asked with Upgrade and the option of Connection that belongs to it")
+    @Test("The forwarded request has Upgrade and the Connection option")
     func request() {
         let head = ResponseHead(
             status: 200,
@@ -103,7 +103,7 @@ struct UpgradeTests {
             ])
     }
 
-    @Test("a 101 says to the client what it says here")
+    @Test("The 101 for the client has the same protocol")
     func answer() {
         let head = ResponseHead(
             status: 101,

@@ -2,7 +2,7 @@ import Ground
 import HTTPRules
 import Testing
 
-@Suite("What a proxy in front says of a request")
+@Suite("X-Forwarded fields from a trusted proxy")
 struct XForwardedFieldsTests {
     private static let proxies = [Network(IPAddress("10.0.0.0") ?? .v4(0), 8)]
 
@@ -13,7 +13,7 @@ struct XForwardedFieldsTests {
     }
 
     @Test(
-        "The client is the last address that is none of the proxies'",
+        "The client is the last address that is not a trusted proxy's",
         arguments: [
             ("192.0.2.7", "192.0.2.7"), ("198.51.100.1, 192.0.2.7", "192.0.2.7"),
             ("198.51.100.1, 192.0.2.7, 10.0.0.2, 10.0.0.3", "192.0.2.7"),
@@ -42,7 +42,7 @@ struct XForwardedFieldsTests {
     }
 
     @Test(
-        "A scheme that is neither of the two is none",
+        "Another scheme than http and https counts as unknown",
         arguments: [
             ("https", true), ("HTTP", false), ("http, https", true), ("ftp", nil), ("", nil),
         ] as [(String, Bool?)])
@@ -50,14 +50,14 @@ struct XForwardedFieldsTests {
         #expect(read("X-Forwarded-Proto: \(value)").0.isSecure == expected)
     }
 
-    @Test("A field that names no address says that there is a client, and not which")
+    @Test("A field without a valid address means that the client is unknown")
     func unnamed() {
         #expect(read("X-Forwarded-For: unknown").0.hasClientField)
         #expect(read("X-Forwarded-For: fe80::1%1").0.hasClientField)
         #expect(!read("X-Forwarded-For: ,").0.hasClientField && !read("A: b").0.hasClientField)
     }
 
-    @Test("What is not said is not known")
+    @Test("Missing fields leave everything unknown")
     func nothing() {
         let (forwarding, host) = read("Forwarded: for=192.0.2.7;proto=https;host=a", "X-A: b")
         #expect(forwarding.client == nil && forwarding.isSecure == nil && host == nil)

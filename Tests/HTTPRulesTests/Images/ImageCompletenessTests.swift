@@ -1,7 +1,7 @@
 import HTTPRules
 import Testing
 
-@Suite("What the first and the last bytes of an image tell of its end")
+@Suite("Detecting a truncated image by its first and last bytes")
 struct ImageCompletenessTests {
     private static let jpeg: [UInt8] = [0xFF, 0xD8, 0xFF, 0xE0, 0, 0, 0xFF, 0xD9]
     private static let pngStart: [UInt8] = [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A]
@@ -19,7 +19,7 @@ struct ImageCompletenessTests {
             size: UInt64(bytes.count))
     }
 
-    @Test("a whole image ends as its format says")
+    @Test("A complete image ends as its format requires")
     func whole() {
         #expect(ending(Self.jpeg) == .complete)
         #expect(ending(Self.pngStart + [1, 2, 3] + Self.pngEnd) == .complete)
@@ -28,7 +28,7 @@ struct ImageCompletenessTests {
         #expect(ending([0x42, 0x4D, 8, 0, 0, 0, 1, 1]) == .complete)
     }
 
-    @Test("an image without its last byte is cut")
+    @Test("An image without its last byte is truncated")
     func cut() {
         #expect(ending(Self.jpeg.dropLast()) == .truncated)
         #expect(ending(Self.pngStart + [1, 2, 3] + Self.pngEnd.dropLast()) == .truncated)
@@ -37,7 +37,7 @@ struct ImageCompletenessTests {
         #expect(ending([0x42, 0x4D, 8, 0, 0, 0, 1]) == .truncated)
     }
 
-    @Test("of an unknown format, and of nothing, the end cannot be told")
+    @Test("For an unknown format or an empty body it cannot be decided")
     func unknown() {
         #expect(ending(Array("<svg/>".utf8)) == .unknown)
         #expect(ending([]) == .unknown)

@@ -2,8 +2,8 @@ import Ground
 import HTTPRules
 import Testing
 
-/// What is no image of the type that it has, or none that can be read.
-@Suite("Headers that are not as their format says")
+/// Bodies whose header contradicts their type or cannot be read.
+@Suite("Malformed image headers")
 struct ImageHeaderParserTests {
     private typealias Sample = ImageSample
 
@@ -14,7 +14,7 @@ struct ImageHeaderParserTests {
         ("a page as \(type)", type, "<!DOCTYPE html><html><body>hello</body></html>".bytes, true)
     }
 
-    /// Name, type, body, and whether it is of another kind; if not it is unreadable.
+    /// Name, type, body, and whether it is of another kind; otherwise it is unreadable.
     private static let cases: [(String, String, [UInt8], Bool)] =
         [
             "image/jpeg", "image/png", "image/gif", "image/webp", "image/avif", "image/heic",
@@ -153,21 +153,21 @@ struct ImageHeaderParserTests {
         ("SVG compressed but not said to be", "image/svg+xml", [0x1F, 0x8B, 8, 0, 0, 0], true),
     ]
 
-    @Test("it is told apart from what can be read", arguments: cases)
+    @Test("A contradiction and an unreadable header give different findings", arguments: cases)
     func refused(name: String, type: String, bytes: [UInt8], isOther: Bool) {
         let finding = probe(type, [bytes], isEnd: true)
         #expect(finding == (isOther ? .typeMismatch(nil) : .unreadable))
         #expect(probe(type, bytes.map { [$0] }, isEnd: true) == finding)
     }
 
-    @Test("an icon whose image is not there is as large as its directory says")
+    @Test("An icon without its image has the size in its directory")
     func iconWithoutImage() {
         let bytes = Sample.icon([.init(width: 32, height: 0, data: [])])
         let finding = probe("image/x-icon", [bytes], isEnd: true)
         #expect(finding.metadata?.size == PixelSize(width: 32, height: 256))
     }
 
-    @Test("entries of an icon that share an image, in any order, are read once")
+    @Test("Entries of an icon that share an image, in any order, are read once")
     func iconSharing() {
         let image = Sample.IconImage(width: 16, height: 16, data: Sample.information(16, 32))
         var bytes = Sample.icon([image, image, image])
@@ -178,7 +178,7 @@ struct ImageHeaderParserTests {
         #expect(finding.metadata?.size == PixelSize(width: 16, height: 16))
     }
 
-    @Test("sides are multiplied without overflow")
+    @Test("Sides are multiplied without overflow")
     func pixels() {
         let size = PixelSize(width: .max, height: .max)
         #expect(size?.pixels == 18_446_744_065_119_617_025)

@@ -2,7 +2,7 @@ import Ground
 import HTTPRules
 import Testing
 
-/// A probe of a body of this type, after these pieces of it.
+/// The finding of a probe for a body of this type, after these pieces of it.
 func probe(_ type: String, _ pieces: [[UInt8]], isEnd: Bool = false) -> ImageProbeResult {
     var probe = ImageProbe(ResponseHead(200, "Content-Type: \(type)"))
     for piece in pieces { probe.consume(piece.span) }
@@ -10,16 +10,17 @@ func probe(_ type: String, _ pieces: [[UInt8]], isEnd: Bool = false) -> ImagePro
     return probe.result
 }
 
-@Suite("The size of an image, read from its first bytes")
+@Suite("Reading the size of an image from its first bytes")
 struct ImageProbeTests {
-    @Test("each format's header says how large it is", arguments: ImageSample.all)
+    @Test("The size is read from each format's header", arguments: ImageSample.all)
     func size(sample: ImageSample) {
         let ended = sample.bytes + [UInt8](repeating: 0xFF, count: 40)
         #expect(probe(sample.type, [sample.bytes]) == .image(sample.facts))
         #expect(probe(sample.type, [ended], isEnd: true) == .image(sample.facts))
     }
 
-    @Test("a beginning of it says nothing yet, and nothing wrong", arguments: ImageSample.all)
+    @Test(
+        "A prefix of the header gives no result yet, and no wrong one", arguments: ImageSample.all)
     func beginnings(sample: ImageSample) {
         var wasFound = false
         for count in 0...sample.bytes.count {
@@ -30,19 +31,19 @@ struct ImageProbeTests {
         #expect(wasFound)
     }
 
-    @Test("a beginning that is all there is gives no other size", arguments: ImageSample.all)
+    @Test("A truncated body gives no other size", arguments: ImageSample.all)
     func cut(sample: ImageSample) {
         for count in 0..<sample.bytes.count {
             let finding = probe(
                 sample.type, [Array(sample.bytes.prefix(count))], isEnd: true)
             #expect(finding != .needsMore, "\(count) bytes")
-            // An icon's directory counts, though the image it names is not there.
+            // An icon's directory counts, even without the image.
             guard sample.facts.format != .icon, let facts = finding.metadata else { continue }
             #expect(facts == sample.facts, "\(count) bytes")
         }
     }
 
-    @Test("however the network cuts it, it is the same", arguments: ImageSample.all)
+    @Test("The result does not depend on how the bytes are split", arguments: ImageSample.all)
     func pieces(sample: ImageSample) {
         for cut in 0...sample.bytes.count {
             let pieces = [Array(sample.bytes[..<cut]), [], Array(sample.bytes[cut...])]
@@ -52,7 +53,7 @@ struct ImageProbeTests {
     }
 
     @Test(
-        "under the type of another format it is a contradiction, and its size is known still",
+        "With the type of another format there is a contradiction, and the size is still known",
         arguments: ImageSample.all)
     func mislabelled(sample: ImageSample) {
         for type in ["image/tiff", "image/svg+xml"] where sample.facts.format != .svg {
@@ -67,7 +68,8 @@ struct ImageProbeTests {
         #expect(page == .unknown)
     }
 
-    @Test("a coded body is not looked into", arguments: ["gzip", "br", "identity, gzip"])
+    @Test(
+        "A body with a content coding is not probed", arguments: ["gzip", "br", "identity, gzip"])
     func coded(coding: String) {
         let head = ResponseHead(200, "Content-Type: image/png", "Content-Encoding: \(coding)")
         #expect(ImageProbe(head).result == .unknown)
@@ -76,7 +78,7 @@ struct ImageProbeTests {
     }
 
     @Test(
-        "an image of pixels that is coded is veiled; text and SVG are not",
+        "A pixel image with a content coding is a coded raster; text and SVG are not",
         arguments: [
             ("image/png", "gzip", true), ("IMAGE/JPEG; q=1", "br", true),
             ("image/x-any", "x-gzip", true), ("image/png", "identity", false),
@@ -89,7 +91,7 @@ struct ImageProbeTests {
     }
 
     @Test(
-        "of a type that is not known, only a signature that nothing has by chance is believed",
+        "For an unknown type only signatures that do not occur by chance are accepted",
         arguments: [
             ("image/x-any", ImageSample.png(3, 4), true),
             ("application/octet-stream", ImageSample.jpegStart + ImageSample.frame(3, 4), true),
@@ -105,7 +107,7 @@ struct ImageProbeTests {
         #expect((finding == .unknown) == !isImage)
     }
 
-    @Test("a body shorter than the longest signature is read at its end")
+    @Test("A body shorter than the longest signature is decided at its end")
     func short() {
         let svg = ImageProbeResult.image(ImageMetadata(format: .svg, size: nil))
         #expect(probe("image/svg+xml", ["<svg/>".bytes]) == .needsMore)
@@ -114,7 +116,7 @@ struct ImageProbeTests {
         #expect(probe("image/gif", ["GIF".bytes], isEnd: true) == .typeMismatch(nil))
     }
 
-    @Test("what cannot come within the bytes that are looked at is not waited for")
+    @Test("A size beyond the probe's limit is not awaited")
     func limit() {
         let segment: [UInt8] = [0xFF, 0xE2, 0xFF, 0xFF] + [UInt8](repeating: 1, count: 65_533)
         let count = ImageProbe.bytesMax / segment.count
@@ -126,7 +128,7 @@ struct ImageProbeTests {
         #expect(probe("image/avif", [ImageSample.fileType("avif") + late]) == .unreadable)
     }
 
-    @Test("bytes of all kinds are read to their end, whatever they say", arguments: 0..<200)
+    @Test("Random bytes are probed to their end", arguments: 0..<200)
     func anything(seed: UInt64) {
         var dice = SplitMix64(seed: seed)
         let sample = ImageSample.all[Int(seed) % ImageSample.all.count]

@@ -1,6 +1,6 @@
 import HTTPRules
 
-/// Files that are made of boxes: AVIF, HEIF and JPEG XL.
+/// Formats made of boxes: AVIF, HEIF and JPEG XL.
 extension ImageSample {
     static func box(_ type: String, _ data: [UInt8]) -> [UInt8] {
         big(8 + data.count) + type.bytes + data
@@ -19,7 +19,7 @@ extension ImageSample {
         box("ispe", big(0) + big(width) + big(height))
     }
 
-    /// Items of these sizes, with what else stands beside them.
+    /// A meta box with items of these sizes and the other required boxes.
     static func meta(_ sizes: [(Int, Int)]) -> [UInt8] {
         var properties: [UInt8] = []
         for (width, height) in sizes {
@@ -62,7 +62,7 @@ extension ImageSample {
             fileType("hevc", "msf1") + box("moov", track(300, 200, version: 0))),
         ImageSample(
             "JPEG XL, a multiple of 8 and square", "image/jxl", .jxl, 256, 256,
-            // Small, 31 of 5 bits, ratio 1.
+            // Small, 31 in 5 bits, ratio 1.
             [0xFF, 0x0A, 0b0111_1111, 0b0000_0000] + [UInt8](repeating: 7, count: 12)),
         ImageSample(
             "JPEG XL, 16 to 9", "image/jxl", .jxl, 1_920, 1_080,
@@ -88,7 +88,7 @@ extension ImageSample {
         box("JXL ", [0x0D, 0x0A, 0x87, 0x0A]) + fileType("jxl ", "jxl ") + boxes
     }
 
-    /// Numbers of so many bits one after the other, the lowest bit first.
+    /// Numbers of the given bit counts in sequence, lowest bit first.
     static func bits(_ numbers: [(value: Int, count: Int)]) -> [UInt8] {
         let all = numbers.flatMap { number in
             (0..<number.count).map { UInt8(number.value >> $0 & 1) }

@@ -1,7 +1,7 @@
 import HTTPRules
 import Testing
 
-/// An image as far as its header, made byte by byte, and what a reader has to find in it.
+/// An image up to its header, built by hand, and the expected finding.
 struct ImageSample: CustomTestStringConvertible {
     let name: String
     let type: String
@@ -20,7 +20,7 @@ struct ImageSample: CustomTestStringConvertible {
 
     var testDescription: String { name }
 
-    /// Every format, in the forms that its header has.
+    /// Every format, with all forms of its header.
     static let all = pixels + mediaFiles + icons + texts
 }
 
@@ -67,7 +67,7 @@ extension ImageSample {
     static func lossy(_ width: Int, _ height: Int) -> [UInt8] {
         webp(
             "VP8 ",
-            // The upper two bits of each side ask for scaling.
+            // The upper two bits of each side request scaling.
             [0x10, 2, 0, 0x9D, 1, 0x2A] + little16(width | 0x4000) + little16(height | 0x8000)
                 + [0, 0])
     }
@@ -137,7 +137,7 @@ extension ImageSample {
         return directory + data
     }
 
-    /// In an icon the height counts the mask too.
+    /// In an icon the height includes the mask.
     private static let inIcon = information(16, 32)
 
     private static let icons = [

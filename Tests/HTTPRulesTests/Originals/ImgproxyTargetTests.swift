@@ -1,14 +1,14 @@
 import HTTPRules
 import Testing
 
-/// URLs as in imgproxy's "Processing an image", "Presets" and "Getting an image info".
+/// URLs from imgproxy's "Processing an image", "Presets" and "Getting an image info".
 @Suite struct ImgproxyTargetTests {
     private static let curiosity = "http://example.com/images/curiosity.jpg"
     private static let letters = "aHR0cDovL2V4YW1wbGUuY29tL2ltYWdlcy9jdXJpb3NpdHkuanBn"
     private static let signature = "/AfrOrF3gWeDA6VOlDG4TzxMv39O7MXnF4CXpKUwGqRM"
 
     @Test(
-        "A plain source is all behind plain, up to an extension",
+        "A plain source is everything after the segment plain, up to an extension",
         arguments: [
             "/preset:sharp/resize:fill:300:400:0/gravity:sm/plain/\(curiosity)@png",
             "/pr:sharp/rs:fill:300:400:0/g:sm/plain/http://example.com/images/curiosity.jpg",
@@ -29,7 +29,7 @@ import Testing
     }
 
     @Test(
-        "Only what has to be escaped in a plain source is undone, and once",
+        "Only the required escapes of a plain source are decoded, once",
         arguments: [
             (
                 "http://images.dev/lorem.jpg%3Fparam=value",
@@ -46,7 +46,7 @@ import Testing
     }
 
     @Test(
-        "A source in base64 may be split by slashes anywhere",
+        "A base64 source may be split by slashes anywhere",
         arguments: [
             "/aHR0cDovL2V4YW1w/bGUuY29tL2ltYWdl/cy9jdXJpb3NpdHku/anBn",
             "/aHR0cDovL2V4YW1w/bGUuY29tL2ltYWdl/cy9jdXJpb3NpdHku/anBn.png",
@@ -60,7 +60,7 @@ import Testing
         #expect(try original("imgproxy", of: Self.signature + path) == Self.curiosity)
     }
 
-    @Test("The answers about an image have its original as well")
+    @Test("Info responses have the same original")
     func info() throws {
         let path = "/info\(Self.signature)"
         #expect(try original("imgproxy", of: "\(path)/plain/\(Self.curiosity)") == Self.curiosity)
@@ -68,7 +68,7 @@ import Testing
     }
 
     @Test(
-        "A source without a scheme goes behind the URL of the rule",
+        "A source without a scheme is appended to the rule's base URL",
         arguments: [
             ("/_/size:100:100/plain/lorem/ipsum.jpg@png", "lorem/ipsum.jpg"),
             ("/_/size:100:100/plain/lorem/ipsum.jpg%3Fparam=value", "lorem/ipsum.jpg?param=value"),
@@ -87,7 +87,7 @@ import Testing
         #expect(absolute == Self.curiosity)
     }
 
-    @Test("Below a path, and nowhere else")
+    @Test("The rule applies below its path and nowhere else")
     func mount() throws {
         let target = "\(Self.signature)/rs:fit:300:300/plain/\(Self.curiosity)"
         #expect(try original("imgproxy /img/proxy", of: "/img/proxy" + target) == Self.curiosity)
@@ -97,7 +97,7 @@ import Testing
     }
 
     @Test(
-        "What is no URL of imgproxy, or cannot be read, has no original",
+        "A URL that is not imgproxy's or cannot be decoded has no original",
         arguments: [
             "", "/", "/health", "/favicon.ico", "/_/", "/_/w:100", "/_/w:100/plain",
             "/_/w:100/plain/", "/_/w:100/plain/@png", "//w:100/plain/http://a/b",

@@ -3,7 +3,7 @@ import HTTPRules
 import Testing
 import Trials
 
-/// Targets and near-targets, made of pieces that matter to some rule.
+/// Random targets and near-targets, made of pieces significant to some rule.
 private struct TargetDice {
     var dice: SplitMix64
 
@@ -26,7 +26,7 @@ private struct TargetDice {
         var text = dice.pick(Self.starts)
         for _ in 0..<Int.random(in: 0..<9, using: &dice) { text += dice.pick(Self.pieces) }
         text += dice.pick(["", "", ".webp"])
-        // Latin text, so that single bytes above 127 come up too.
+        // Latin text, so that single bytes above 127 occur too.
         return text.unicodeScalars.map { UInt8(truncatingIfNeeded: $0.value) }
     }
 }
@@ -46,7 +46,7 @@ extension SplitMix64 {
         "/t?src={original}&w={w}", "/?url={url} https://",
     ]
 
-    @Test("Any bytes have no original, or one that is the key of an image", arguments: rules)
+    @Test("Any bytes have no original, or one that is a valid cache key", arguments: rules)
     func anyBytes(rule: String) throws {
         var targets = TargetDice(dice: SplitMix64(seed: 801))
         var found = 0
@@ -70,7 +70,7 @@ extension SplitMix64 {
         }
     }
 
-    @Test("Long targets of one piece are read to their end", arguments: rules)
+    @Test("Long targets of one segment are read to their end", arguments: rules)
     func long(rule: String) throws {
         for piece in ["/", "a/", "x", "%2F", "1x2/", "a:b/", "a)/", "A", "@", "&", "a=b&", "url="] {
             let target =
@@ -83,7 +83,7 @@ extension SplitMix64 {
     }
 
     @Test(
-        "What is built from an original by a rule gives that original back",
+        "A target built from an original by a rule gives that original back",
         arguments: [
             ("imgproxy", "/_/rs:fill:3:4/plain/%@png"), ("imgproxy", "/_/plain/%"),
             ("imgproxy", "/sig/w:100/^.webp"), ("imgproxy", "/sig/^"),
@@ -110,7 +110,7 @@ extension SplitMix64 {
         }
     }
 
-    @Test("A URL that stands in a path as it is gives itself back")
+    @Test("A raw URL in a path gives itself back")
     func raw() throws {
         var urls = URLDice(dice: SplitMix64(seed: 804))
         for _ in 0..<Trials.count(4000) {
@@ -119,7 +119,7 @@ extension SplitMix64 {
         }
     }
 
-    @Test("A template that is read prints the same, and every fault lies in its text")
+    @Test("A parsed template is written as the same text, and every error is within its text")
     func templates() {
         var dice = SplitMix64(seed: 805)
         let pieces = [

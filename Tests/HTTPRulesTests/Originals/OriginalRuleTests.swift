@@ -3,7 +3,7 @@ import Testing
 
 @Suite struct OriginalRuleTests {
     @Test(
-        "A rule is printed as it was written",
+        "A rule is written as it was read",
         arguments: [
             "imgproxy", "thumbor", "weserv", "nextjs", "imgproxy /img", "imgproxy /a/b%20c:d",
             "imgproxy https://images.example/", "imgproxy /img https://images.example/photos",
@@ -19,7 +19,7 @@ import Testing
     }
 
     @Test(
-        "Different spellings of a rule are one rule",
+        "Different spellings of a rule are equal",
         arguments: [
             ("  imgproxy   /img ", "imgproxy /img"),
             ("imgproxy https://images.example /img", "imgproxy /img https://images.example/"),
@@ -32,7 +32,7 @@ import Testing
     }
 
     @Test(
-        "What is no rule is refused with its reason, at its place",
+        "An invalid rule is refused with the reason and the offset",
         arguments: [
             ("", OriginalRuleFault.Problem.empty, 0), ("   ", .empty, 0),
             ("imagor", .service, 0), (" Thumbor", .service, 1), ("https://a/", .service, 0),
@@ -87,7 +87,7 @@ import Testing
         #expect(other?.problem == .tooManyParameters)
     }
 
-    @Test("Its one line says where, what and what is allowed")
+    @Test("The error's line says where, what and what is allowed")
     func line() {
         let fault = #expect(throws: OriginalRuleFault.self) { try OriginalRule("/thumbs/{size}") }
         #expect(

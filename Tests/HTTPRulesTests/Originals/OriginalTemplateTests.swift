@@ -5,7 +5,7 @@ import Testing
     private static let origin = "http://10.0.0.7:9000"
 
     @Test(
-        "A path of the site's own",
+        "An original with a path on the site",
         arguments: [
             ("/thumbs/{size}/{original*}", "/thumbs/300x200/cats/a.jpg", "/cats/a.jpg"),
             ("/thumbs/{size}/{original*}", "/thumbs/300x200/cats/a.jpg?v=2", "/cats/a.jpg"),
@@ -31,7 +31,7 @@ import Testing
     }
 
     @Test(
-        "A URL, with and without escapes",
+        "An original with a URL, with and without escapes",
         arguments: [
             ("/resize?src={url}", "/resize?src=https%3A%2F%2Fa.b%2Fc.jpg%3Fd%3De"),
             ("/resize?src={url}", "/resize?w=300&src=https://a.b/c.jpg?d=e"),
@@ -57,7 +57,7 @@ import Testing
     }
 
     @Test(
-        "What does not look like the template has no original",
+        "A target that does not match the template has no original",
         arguments: [
             ("/thumbs/{size}/{original*}", "/thumbs/300x200"),
             ("/thumbs/{size}/{original*}", "/thumbs/300x200/"),

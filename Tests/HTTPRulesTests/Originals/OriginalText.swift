@@ -1,7 +1,7 @@
 import Ground
 import HTTPRules
 
-/// The original that `rule` finds in `target`, which has other bytes around it.
+/// The original that `rule` finds in `target`, within other bytes.
 func original(
     _ rule: String, of target: [UInt8], origin: String = "http://10.0.0.7:9000",
     bytesMax: Int = CacheKey.bytesMaxDefault
@@ -18,7 +18,7 @@ func original(
 }
 
 extension [UInt8] {
-    /// With every byte that is no letter or digit escaped, as browsers escape a component.
+    /// The bytes with every character but letters and digits escaped, as by encodeURIComponent.
     var escaped: [UInt8] {
         flatMap { byte in
             ASCII.isLetter(byte) || ASCII.isDigit(byte)
@@ -29,7 +29,7 @@ extension [UInt8] {
         }
     }
 
-    /// In the letters of base64url, without padding (RFC 4648 §5).
+    /// The bytes in base64url without padding (RFC 4648 §5).
     var base64: [UInt8] {
         let letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".bytes
         var written: [UInt8] = []

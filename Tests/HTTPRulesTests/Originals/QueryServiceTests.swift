@@ -1,10 +1,10 @@
 import HTTPRules
 import Testing
 
-/// Services which are told the original in a parameter.
+/// Services with the original in a query parameter.
 @Suite struct QueryServiceTests {
     @Test(
-        "wsrv.nl: the scheme is http unless another is said",
+        "wsrv.nl: the scheme is http by default",
         arguments: [
             ("/?url=wsrv.nl/lichtenstein.jpg&w=300", "http://wsrv.nl/lichtenstein.jpg"),
             ("?url=wsrv.nl/lichtenstein.jpg", "http://wsrv.nl/lichtenstein.jpg"),
@@ -29,7 +29,7 @@ import Testing
     }
 
     @Test(
-        "What names no original for wsrv.nl",
+        "Targets without an original for wsrv.nl",
         arguments: [
             "", "/", "/?", "/?url", "/?url=", "/?w=300", "/?urls=a/b", "/x?url=a.example/b",
             "/?url=%", "/?url=ssl:", "/?url=//", "/?url=ftp://a/b", "/?url=http://u@a/b",
@@ -40,7 +40,7 @@ import Testing
     }
 
     @Test(
-        "Next.js: a path is the site's own, a URL stands for itself",
+        "Next.js: a path is the site's own, a URL is absolute",
         arguments: [
             ("/_next/image?url=%2Fprofile.png&w=640&q=75", "http://10.0.0.7:9000/profile.png"),
             (
@@ -61,7 +61,7 @@ import Testing
         #expect(try original("nextjs /docs", of: "/docs" + target) == expected)
     }
 
-    @Test("Paths go behind the origin's own path, as requests do, or behind the URL of the rule")
+    @Test("Paths are appended to the origin's path, or to the rule's base URL")
     func nextBase() throws {
         let target = "/_next/image?url=%2Fme.png&w=640&q=75"
         for origin in ["https://app.example/shop", "https://app.example/shop/"] {
@@ -73,7 +73,7 @@ import Testing
     }
 
     @Test(
-        "What names no original for Next.js",
+        "Targets without an original for Next.js",
         arguments: [
             "", "/", "/_next/image", "/_next/image?", "/_next/image?url=", "/_next/image?w=1&q=75",
             "/_next/image?url=//a.example/b.png", "/_next/image?url=%2F%2Fa.example/b.png",

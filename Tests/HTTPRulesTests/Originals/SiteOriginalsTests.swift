@@ -2,7 +2,7 @@ import Ground
 import HTTPRules
 import Testing
 
-@Suite("The originals of what a site answers")
+@Suite("The originals of a site's responses")
 struct SiteOriginalsTests {
     private func site(
         _ rules: String..., name: String = "img.test", origin: String = "http://10.0.0.7:9000",
@@ -19,12 +19,12 @@ struct SiteOriginalsTests {
         try #require(SiteOriginals(site)).urls(ofKey: key.bytes).map(\.text)
     }
 
-    @Test("a site without rules has none")
+    @Test("A site without rules has none")
     func none() throws {
         #expect(try SiteOriginals(site()) == nil)
     }
 
-    @Test("the key of an answer names them, of http and https alike")
+    @Test("The key of a response gives its originals, for http and https alike")
     func keys() throws {
         let site = try site("imgproxy")
         for end in ["", "#https"] {
@@ -35,7 +35,7 @@ struct SiteOriginalsTests {
         #expect(try urls(site, "//img.test") == [])
     }
 
-    @Test("each rule may name one, and each is named once")
+    @Test("Each rule may give an original, and duplicates are removed")
     func several() throws {
         let site = try site("weserv", "thumbor", "/?url={url}&w={w} https://")
         #expect(
@@ -47,7 +47,7 @@ struct SiteOriginalsTests {
         #expect(try urls(twice, "//img.test/?url=a.test/b&w=3") == ["http://a.test/b"])
     }
 
-    @Test("one behind the site's own origin has the URL of the site's clients, too")
+    @Test("An original on the site's own origin also has the site's public URL")
     func own() throws {
         let site = try site(
             "nextjs", name: "www.test:80", origin: "http://10.0.0.7:9000/app", ignoring: ["utm_*"])
@@ -63,7 +63,7 @@ struct SiteOriginalsTests {
                 == ["http://10.0.0.7:9000/a.jpg", "//any.test:81/a.jpg"])
     }
 
-    @Test("a purge of either URL of an original reaches the answer's tags")
+    @Test("A purge of either URL of an original matches the response's tags")
     func reached() throws {
         let site = try site("nextjs", name: "www.test")
         let sites = SiteTable([site])
@@ -76,7 +76,7 @@ struct SiteOriginalsTests {
         }
     }
 
-    @Test("equal rules have one fingerprint, and whatever names others another")
+    @Test("Equal rules have equal fingerprints, and a different effect gives another")
     func fingerprints() throws {
         let sites = try [
             site("imgproxy /a"), site("imgproxy", "thumbor"), site("thumbor", "imgproxy"),

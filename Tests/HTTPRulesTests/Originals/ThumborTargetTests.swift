@@ -1,12 +1,12 @@
 import HTTPRules
 import Testing
 
-/// URLs as in thumbor's "Usage", "Security" and "Image loader".
+/// URLs from thumbor's "Usage", "Security" and "Image loader".
 @Suite struct ThumborTargetTests {
     private static let image = "s.glbimg.com/et/bb/f/original/2011/03/24/VN0JiwzmOw0b0lg.jpg"
 
     @Test(
-        "The image is all behind the parts that stand before it",
+        "The image is everything after the known options",
         arguments: [
             "", "300x200/", "300x200/smart/", "debug/300x200/", "meta/300x200/", "debug/meta/",
             "trim/", "trim:50/", "trim:top-left/", "trim:bottom-right:15/", "10x11:12x13/",
@@ -33,7 +33,7 @@ import Testing
     }
 
     @Test(
-        "A word of thumbor's out of its place belongs to the image",
+        "An option out of order is part of the image",
         arguments: [
             ("smart/300x200/a.jpg", "http://300x200/a.jpg"),
             ("300x200/meta/a.jpg", "http://meta/a.jpg"),
@@ -48,7 +48,7 @@ import Testing
     }
 
     @Test(
-        "The image's escapes are undone once, and the query is not its own",
+        "The image's escapes are decoded once, and the query is not part of it",
         arguments: [
             ("http%3A%2F%2Fa.example%2Fb.jpg%3Fc%3Dd%26e", "http://a.example/b.jpg?c=d&e"),
             ("http://a.example/b%20c.jpg", "http://a.example/b%20c.jpg"),
@@ -62,7 +62,7 @@ import Testing
         #expect(try original("thumbor", of: "/unsafe/300x200/" + image) == expected)
     }
 
-    @Test("Names that a loader knows go behind the URL of the rule")
+    @Test("Names for a loader are appended to the rule's base URL")
     func base() throws {
         let found = try original(
             "thumbor /t https://bucket.example/photos", of: "/t/unsafe/300x200/cats/a.jpg")
@@ -70,7 +70,7 @@ import Testing
     }
 
     @Test(
-        "What is no URL of thumbor, or cannot be read, has no original",
+        "A URL that is not thumbor's or cannot be decoded has no original",
         arguments: [
             "", "/", "/unsafe", "/unsafe/", "/unsafe/300x200/", "/healthcheck", "/image",
             "/safe/300x200/a.example/b.jpg", "/unsafe2/a.example/b.jpg", "/300x200/a.example/b.jpg",

@@ -12,7 +12,7 @@ struct EntryTagsTests {
         }
     }
 
-    @Test("an entry is found by the URLs that it was made from, each once")
+    @Test("An entry has a tag for each URL from which it was made")
     func urls() {
         #expect(tags("http://a.test/x") == [])
         #expect(
@@ -22,18 +22,18 @@ struct EntryTagsTests {
                 == ["URL b.test/y"])
     }
 
-    @Test("a site's answer is found by the canonical spelling of what was sent")
+    @Test("A site's response has a tag for the canonical form of its URL")
     func canonical() {
         #expect(tags("//w.test/a?b#https") == [])
         #expect(tags("//w.test/%7Ea%2fb?c#https") == ["URL w.test/~a%2Fb?c"])
         #expect(tags("//w.test:80/a") == ["URL w.test/a"])
         #expect(tags("//w.test:443/a#https") == ["URL w.test/a"])
         #expect(tags("//w.test:80/a#https") == [])
-        // A host that is no DNS name has no canonical URL.
+        // A host that is not a DNS name has no canonical URL.
         #expect(tags("//1.2.3/a") == [])
     }
 
-    @Test("a variant has the names of its URL")
+    @Test("A variant has the names of its URL")
     func variants() {
         for (key, name) in [
             ("http://a.test/x?#\nwebp", "a.test/x?"), ("//w.test/a#https\nx#/y//z", "w.test/a"),
@@ -44,7 +44,7 @@ struct EntryTagsTests {
         #expect(tags("//w.test:443/a#https\nwebp#/") == ["URL w.test/a"])
     }
 
-    @Test("the keys of a name have that name")
+    @Test("The keys of a name have that name")
     func keys() {
         let keys = URLName.keys(of: "a.test/x".bytes)
         #expect(
@@ -53,7 +53,7 @@ struct EntryTagsTests {
         #expect(keys.allSatisfy { Array(URLName.name(ofKey: $0)).text == "a.test/x" })
     }
 
-    @Test("names of URLs come first, and what is then too many is cut and counted")
+    @Test("Names of URLs come first, and tags beyond the limit are dropped and counted")
     func limits() {
         let many = (0..<1000).map { "t\($0)" }.joined(separator: " ")
         let response = CacheTags(ResponseHead(200, "Surrogate-Key: \(many)"))
@@ -64,14 +64,14 @@ struct EntryTagsTests {
         #expect(entry.tags[999] == "t998".bytes)
     }
 
-    @Test("no origin can name a URL as a tag")
+    @Test("An origin cannot forge a URL as a tag")
     func forged() {
         let forged = CacheTags(ResponseHead(200, "xkey: good \0victim.test/x"))
         let entry = EntryTags(key: "http://a.test/x".bytes, cacheTags: forged)
         #expect(entry.tags == ["good".bytes] && entry.droppedCount == 1)
     }
 
-    @Test("whatever is purged as a URL has a name that its entry has, in key or tags")
+    @Test("The name of a purged URL is in its entry's key or tags")
     func found() throws {
         let pattern = try #require(SitePattern("w.test"))
         var settings = SiteSettings()

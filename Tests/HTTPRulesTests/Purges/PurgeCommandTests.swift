@@ -2,7 +2,7 @@ import Ground
 import HTTPRules
 import Testing
 
-@Suite("What PURGE asks for")
+@Suite("PURGE requests")
 struct PurgeCommandTests {
     private func command(
         _ target: String, _ fields: String..., isSecure: Bool = false, host: String = "a.test",
@@ -14,7 +14,7 @@ struct PurgeCommandTests {
             siteKey: siteKey?.bytes, head.lines, in: head.bytes.span)
     }
 
-    @Test("a URL is what a GET would name")
+    @Test("A URL has the name that a GET would have")
     func url() throws {
         #expect(try command("/x?y").targets == [.url("a.test/x?y".bytes)])
         #expect(
@@ -23,7 +23,7 @@ struct PurgeCommandTests {
         #expect(try command("/x").isSoft == false)
     }
 
-    @Test("a path that ends in a star behind a slash is a prefix")
+    @Test("A path that ends in a slash and a star is a prefix")
     func star() throws {
         #expect(
             try command("/img/*").targets == [.prefix(host: "a.test".bytes, path: "/img/".bytes)])
@@ -33,7 +33,7 @@ struct PurgeCommandTests {
         }
     }
 
-    @Test("what a site answers to is purged as it was sent, be it no URL at all")
+    @Test("The URL of a site is purged as sent, even if it is not a valid URL")
     func sites() throws {
         let sites = SiteTable([
             Site(try #require(SitePattern("a.test")), origin: try BaseURL("http://o.test"))
@@ -59,7 +59,7 @@ struct PurgeCommandTests {
         #expect(try names("/x", "xkey: t", key: "//a.test/x") == [.tag("t".bytes)])
     }
 
-    @Test("tags are purged in place of the URL")
+    @Test("Tags replace the URL")
     func tags() throws {
         #expect(
             try command("/x", "Surrogate-Key: a b", "xkey: c,a").targets
@@ -69,7 +69,7 @@ struct PurgeCommandTests {
         #expect(try command("/x", "Cache-Tag: ").targets == [.url("a.test/x".bytes)])
     }
 
-    @Test("a purge is soft if Fastly-Soft-Purge says so")
+    @Test("Fastly-Soft-Purge makes a purge soft")
     func soft() throws {
         #expect(try command("/x", "Fastly-Soft-Purge: 1").isSoft)
         #expect(try command("/x", "FASTLY-SOFT-PURGE: 0").isSoft == false)
@@ -83,7 +83,7 @@ struct PurgeCommandTests {
         }
     }
 
-    @Test("what cannot be followed purges nothing less or more: it is refused")
+    @Test("A request that cannot be executed exactly is refused")
     func refusals() throws {
         let tags = (0..<257).map { "t\($0)" }
         #expect(

@@ -2,7 +2,7 @@ import Ground
 import HTTPRules
 import Testing
 
-@Suite("Under which names what is purged is kept")
+@Suite("The names under which a purged URL may be stored")
 struct PurgeNameTests {
     private func sites(_ list: (String, (inout SiteSettings) -> Void)...) throws -> SiteTable {
         SiteTable(
@@ -22,7 +22,7 @@ struct PurgeNameTests {
         }
     }
 
-    @Test("a named site has its answers under its own name, whatever port a client uses")
+    @Test("A named site's responses are under its own name, whatever the client's port")
     func namedSite() throws {
         let table = try sites(("www.test", { _ in }), ("one.test:8080", { _ in }))
         #expect(try urls("http://www.test/a", table) == ["www.test/a"])
@@ -38,7 +38,7 @@ struct PurgeNameTests {
             ])
     }
 
-    @Test("what a site ignores of a query is not in the name of its answer")
+    @Test("Ignored query parameters are not in the name")
     func ignoredQuery() throws {
         let table = try sites(("www.test", { $0.ignoredQuery = ["utm_*"] }))
         #expect(
@@ -46,7 +46,7 @@ struct PurgeNameTests {
                 == ["www.test/a?utm_source=x&b=1", "www.test/a?b=1"])
     }
 
-    @Test("a URL of the image API names the image, but not on the host of a named site")
+    @Test("A URL of the image API names the image, except on the host of a named site")
     func imageAPI() throws {
         let table = try sites(("www.test", { _ in }), ("*", { _ in }))
         let query = "/v1/image?url=https%3A%2F%2Fo.test%2Fp.jpg%3Fw%3D1"
@@ -58,7 +58,7 @@ struct PurgeNameTests {
         #expect(try urls("http://x.test/v1/image?src=1", table) == ["x.test/v1/image?src=1"])
     }
 
-    @Test("a signature is part of no name")
+    @Test("A signature is not in the name")
     func signed() throws {
         let table = try sites(("s.test", { $0.requiresSignature = true }), ("u.test", { _ in }))
         let end = "signature=" + String(repeating: "A", count: 43)
@@ -69,7 +69,7 @@ struct PurgeNameTests {
                 == "o.test/p")
     }
 
-    @Test("what an origin has is kept under the names of the sites that it is the origin of")
+    @Test("A URL of an origin has the names of its sites")
     func origins() throws {
         func site(_ name: String, _ origin: String) throws -> Site {
             Site(try #require(SitePattern(name)), origin: try BaseURL(origin))
@@ -104,14 +104,14 @@ struct PurgeNameTests {
         #expect(try prefixes("o.tes") == ["o.tes "])
     }
 
-    @Test("a site that names the port of a scheme has two names")
+    @Test("A site that names the default port has two names")
     func portOfScheme() throws {
         let table = try sites(("w.test:80", { _ in }))
         #expect(try urls("http://w.test/a", table) == ["w.test/a", "w.test:80/a"])
         #expect(try urls("https://w.test:80/a", table) == ["w.test:80/a"])
     }
 
-    @Test("targets of one name are one, in their order")
+    @Test("Targets with equal names are combined, in order")
     func once() throws {
         let targets = try [
             PurgeTarget.tag(parsing: "t".bytes), .url(parsing: "http://a.test/x".bytes),

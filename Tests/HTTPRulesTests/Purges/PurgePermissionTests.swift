@@ -2,7 +2,7 @@ import Ground
 import HTTPRules
 import Testing
 
-@Suite("Who may use PURGE")
+@Suite("Permission to use PURGE")
 struct PurgePermissionTests {
     private static let token = TokenDigest([UInt8](repeating: 7, count: 32).span)
 
@@ -16,7 +16,7 @@ struct PurgePermissionTests {
         try #require(IPAddress(text[...]))
     }
 
-    @Test("where nobody may, the method is not taken")
+    @Test("If no client has permission, the method is not supported")
     func nobody() throws {
         let permission = PurgePermission()
         #expect(permission.decision(on: try address("127.0.0.1"), token: nil) == .notConfigured)
@@ -24,7 +24,7 @@ struct PurgePermissionTests {
             permission.decision(on: try address("127.0.0.1"), token: Self.token) == .notConfigured)
     }
 
-    @Test("an address in a network may, without a token and with a wrong one")
+    @Test("An address in a network has permission, without a token and with a wrong one")
     func networks() throws {
         let permission = PurgePermission(
             networks: [try Network(parsing: "10.1.0.0/16"), try Network(parsing: "::1")])
@@ -33,20 +33,20 @@ struct PurgePermissionTests {
             #expect(permission.decision(on: try address(text), token: Self.token) == .allowed)
         }
         for text in ["10.2.0.1", "::2", "127.0.0.1"] {
-            let verdict = permission.decision(on: try address(text), token: Self.token)
-            guard case .refused(let refusal) = verdict else {
-                Issue.record("\(text): \(verdict)")
+            let outcome = permission.decision(on: try address(text), token: Self.token)
+            guard case .refused(let refusal) = outcome else {
+                Issue.record("\(text): \(outcome)")
                 continue
             }
             #expect(refusal.allowsNetworks && !refusal.allowsTokens)
         }
         guard case .refused = permission.decision(on: nil, token: nil) else {
-            Issue.record("nobody's address is allowed")
+            Issue.record("an address was allowed without a network")
             return
         }
     }
 
-    @Test("a token may from any address, and every byte of its digest counts")
+    @Test("A token has permission from any address, and every byte of its digest counts")
     func tokens() throws {
         let other = TokenDigest([UInt8](repeating: 1, count: 32).span)
         for tokens in [[Self.token], [Self.token, other], [other, Self.token]] {
@@ -59,7 +59,7 @@ struct PurgePermissionTests {
         }
     }
 
-    @Test("who is refused is told what would be allowed")
+    @Test("A refusal says what would be allowed")
     func sentences() throws {
         let network = try Network(parsing: "10.0.0.0/8")
         let client = try address("192.0.2.1")
@@ -82,12 +82,12 @@ struct PurgePermissionTests {
             #expect(problem.status == (wantsToken ? 401 : 403))
             #expect(problem.name == "purge-not-allowed")
             #expect(problem.detail.contains(part), "\(problem.detail)")
-            #expect(!problem.detail.contains("10.0.0.0"), "networks are not told")
+            #expect(!problem.detail.contains("10.0.0.0"), "networks are not disclosed")
         }
         #expect(ProblemDocument.purgeNotConfigured.status == 405)
     }
 
-    @Test("the token of a request is that of its one Authorization field")
+    @Test("The token of a request is in its only Authorization field")
     func bearer() {
         func token(_ fields: String...) -> String? {
             let head = ResponseHead(status: 200, fields: fields)
@@ -103,7 +103,7 @@ struct PurgePermissionTests {
         #expect(token("Authorization: Bearer \(String(repeating: "a", count: 513))") == nil)
     }
 
-    @Test("a file holds tokens, a line each")
+    @Test("A token file has a token on each line")
     func file() throws {
         let first = "0123456789abcdef"
         #expect(

@@ -2,10 +2,10 @@ import Ground
 import HTTPRules
 import Testing
 
-@Suite("What can be purged")
+@Suite("Targets of purges")
 struct PurgeTargetTests {
     @Test(
-        "a URL means the same in every spelling",
+        "All spellings of a URL are one target",
         arguments: [
             "http://a.test/x/y?q=1", "HTTP://A.test:80/x/y?q=1", "http://a.test./x/z/../y?q=1#here",
             "//a.test/x/y?q=1", "http://a.test/x/%79?q=1",
@@ -35,13 +35,13 @@ struct PurgeTargetTests {
         ("a.test/x://y", "a.test", "/x://y"),
     ]
 
-    @Test("a prefix is a host, or a host and a path", arguments: prefixes)
+    @Test("A prefix is a host, or a host and a path", arguments: prefixes)
     func prefix(text: String, host: String, path: String) throws {
         let target = try PurgeTarget.prefix(parsing: text.bytes)
         #expect(target.expanded(.none) == [.prefix(host: host.bytes, path: path.bytes)])
     }
 
-    @Test("what names nothing is refused")
+    @Test("Invalid targets are refused")
     func refusals() {
         typealias Fault = PurgeTargetFault
         #expect(throws: Fault.url(.empty)) { try PurgeTarget.url(parsing: []) }
@@ -57,7 +57,7 @@ struct PurgeTargetTests {
         }
     }
 
-    @Test("a tag is what an origin can have named")
+    @Test("A tag is a text that an origin can send")
     func tags() throws {
         let long = [UInt8](repeating: 0x78, count: 1024)
         for tag in ["a".bytes, "a b".bytes, "a,b".bytes, "\u{e9}".bytes, [0xE9], long] {

@@ -3,7 +3,7 @@ import HTTPRules
 import Testing
 import Trials
 
-@Suite("Signatures are read in place")
+@Suite("Parsing of signed URLs")
 struct SignedTargetTests {
     private static let letters = "ulOpNGIaBvswWReDe03BU36EQDG98Xr4bRRGI11qV0o"
 
@@ -12,7 +12,7 @@ struct SignedTargetTests {
         return SignedTarget.parse(bytes.span, at: 4..<4 + target.utf8.count)
     }
 
-    /// The target without its parameters, and the expiry; nil if it is not signed.
+    /// The target without its parameters, and the expiry; `nil` if it is not signed.
     private func parts(_ target: String) -> (bare: String, expiry: Int64?)? {
         guard case .signed(let signed) = read(target) else { return nil }
         #expect(signed.signature.description == Self.letters)
@@ -20,7 +20,7 @@ struct SignedTargetTests {
     }
 
     @Test(
-        "What is asked for is what stands before the two parameters",
+        "The target is everything before the two parameters",
         arguments: [
             ("/a?S", "/a", nil), ("/a?expires=5&S", "/a", 5), ("/a?b=c&S", "/a?b=c", nil),
             ("/a?b=c&d&expires=253402300799&S", "/a?b=c&d", 253_402_300_799),
@@ -39,7 +39,7 @@ struct SignedTargetTests {
     }
 
     @Test(
-        "Without a parameter signature nothing is signed",
+        "A target without a signature parameter is unsigned",
         arguments: [
             "", "/", "*", "/a?", "/a?b", "/a?expires=5", "/a?expires=5&expires=6",
             "/a?expires=5&b=c", "/signature=S", "/a&signature=S", "/a?b=signature=S",
@@ -50,7 +50,7 @@ struct SignedTargetTests {
     }
 
     @Test(
-        "A signature that is not the last, not alone or not whole is refused with its reason",
+        "A misplaced, repeated or malformed signature is refused with the reason",
         arguments: [
             ("/a?S&", .signatureNotLast), ("/a?S&b=c", .signatureNotLast),
             ("/a?S&b&expires=5", .signatureNotLast), ("/a?S&S", .signatureDuplicated),
@@ -74,7 +74,7 @@ struct SignedTargetTests {
         #expect(!fault.message.isEmpty)
     }
 
-    @Test("What is appended to a target is read from it again, whatever the target")
+    @Test("Appended parameters are parsed again, whatever the target")
     func appendedIsRead() {
         var dice = SplitMix64(seed: 71)
         for _ in 0..<Trials.count(3_000) {
@@ -93,7 +93,7 @@ struct SignedTargetTests {
         }
     }
 
-    @Test("A signature has one spelling, and one that differs in a bit is another")
+    @Test("A signature has one spelling, and any other bit makes another")
     func spelling() {
         var dice = SplitMix64(seed: 72)
         for _ in 0..<200 {
@@ -110,8 +110,8 @@ struct SignedTargetTests {
         }
     }
 
-    @Test("A URL is good before its second, and what is forged is never called expired")
-    func verdicts() {
+    @Test("A URL is valid before its expiry, and a forged one is never reported as expired")
+    func outcomes() {
         let signature = Signature([UInt8](repeating: 7, count: 32).span)
         let until = WallTime(seconds: 100)
         let limited = SignedTarget(unsignedTarget: .empty, expiry: until, signature: signature)

@@ -10,7 +10,7 @@ struct SigningKeyTests {
         try SigningKey.keys(of: text.bytes)
     }
 
-    @Test("A key a line, with a name or without, and in the file's order")
+    @Test("There is one key a line, with or without a name, and their order is kept")
     func read() throws {
         let plain = SigningKey(secret: Self.one.bytes)
         #expect(try keys(Self.one) == [plain])
@@ -20,7 +20,7 @@ struct SigningKeyTests {
     }
 
     @Test(
-        "What is no key is refused with its line, and without what stands there",
+        "An invalid key is reported with its line and without its content",
         arguments: [
             ("", .noKeys), ("#\n\n", .noKeys), ("abc", .short(line: 1, count: 3)),
             ("A\nabc", .short(line: 2, count: 3)), ("n:abc", .short(line: 1, count: 3)),
@@ -36,7 +36,7 @@ struct SigningKeyTests {
         #expect(!fault.message.contains(Self.one))
     }
 
-    @Test("There are limits to the number of keys and to their lengths")
+    @Test("The number of keys and their lengths are limited")
     func limits() throws {
         let many = (0..<17).map { "k\($0):\(Self.one)\($0)" }
         #expect(try keys(many.dropLast().joined(separator: "\n")).count == 16)

@@ -6,7 +6,7 @@ import Trials
 @Suite struct QueryFilterTests {
     private static let names = ["a", "utm_*", "fbclid"]
 
-    /// The filtered target; nil if it is good as it is.
+    /// The filtered target; `nil` if it needs no change.
     private func filtered(_ target: String, _ names: [String]) -> String? {
         let bytes = "?a=&".bytes + target.bytes + "&a=1".bytes
         var scratch = "old".bytes
@@ -26,13 +26,13 @@ import Trials
         ("/a?a=/a?a&B=%41", "/a?B=%41"), ("/p?a&?", "/p??"),
     ]
 
-    @Test("Ignored parameters go, the others keep order and spelling", arguments: changing)
+    @Test("Ignored parameters are removed, the others keep order and spelling", arguments: changing)
     func changed(target: String, expected: String) {
         #expect(filtered(target, Self.names) == expected)
     }
 
     @Test(
-        "A target without ignored parameters is good as it is",
+        "A target without ignored parameters needs no change",
         arguments: [
             "", "/", "/a", "/p?", "/p?&", "/p?b", "/p?b=a", "/p?A=1", "/p?aa=1", "/p?%61=1",
             "/p?utm=1",
@@ -42,7 +42,7 @@ import Trials
         #expect(filtered(target, Self.names) == nil)
     }
 
-    @Test("A star alone means every parameter, and no names mean none")
+    @Test("A single star means every parameter, and no names mean none")
     func everything() {
         #expect(filtered("/p?x=1&y", ["*"]) == "/p")
         #expect(filtered("/p?", ["*"]) == "/p")
@@ -51,7 +51,7 @@ import Trials
         #expect(filtered("/p?=1&b", [""]) == "/p?b")
     }
 
-    @Test("Filtering again changes nothing, and what stays is what a plain reading keeps")
+    @Test("Filtering is idempotent and agrees with a simple implementation")
     func properties() {
         var dice = SplitMix64(seed: 91)
         var changed = 0

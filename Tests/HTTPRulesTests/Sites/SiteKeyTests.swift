@@ -3,7 +3,7 @@ import HTTPRules
 import Testing
 import Trials
 
-@Suite("The key of a site's answer")
+@Suite("The key of a site's response")
 struct SiteKeyTests {
     private func key(_ host: String, _ path: String, _ site: Site) -> String? {
         let bytes = Array("\(host) \(path)".utf8)
@@ -16,7 +16,7 @@ struct SiteKeyTests {
         return isMade ? String(text.dropFirst(6)) : nil
     }
 
-    @Test("of a named site begins with its own name, whatever was sent")
+    @Test("A named site's key starts with its own name, whatever the client sent")
     func named() throws {
         let table = try siteTable("A.example", "b.example:8080", "[::1]")
         #expect(key("a.EXAMPLE.:80", "/x?y", table[0]) == "//a.example/x?y")
@@ -25,7 +25,7 @@ struct SiteKeyTests {
         #expect(key("[::1]:99", "/", table[2]) == "//[::1]/")
     }
 
-    @Test("of the site of all others begins with what was sent, in its canonical spelling")
+    @Test("The catch-all site's key starts with the client's host in canonical form")
     func others() throws {
         let site = try siteTable("*")[0]
         #expect(key("C.Example.:80", "/x", site) == "//c.example/x")
@@ -38,7 +38,7 @@ struct SiteKeyTests {
     }
 
     @Test(
-        "holds path and query as they were sent",
+        "A key has path and query as they were sent",
         arguments: [
             "/", "/a/../b", "/%7euser", "//", "/a//b", "/?", "/a?b=c&a=%00&&", "/a?b?c/d", "/A;b=c",
         ])
@@ -46,21 +46,21 @@ struct SiteKeyTests {
         #expect(key("a.example", path, try siteTable("a.example")[0]) == "//a.example" + path)
     }
 
-    @Test("of an absolute target without a path has the path /")
+    @Test("An absolute target without a path has the path /")
     func emptyPath() throws {
         let site = try siteTable("a.example")[0]
         #expect(key("a.example", "", site) == "//a.example/")
         #expect(key("a.example", "?q", site) == "//a.example/?q")
     }
 
-    @Test("is not made of what is no path")
+    @Test("A target that is not a path has no key")
     func noPath() throws {
         let site = try siteTable("a.example")[0]
         #expect(key("a.example", "*", site) == nil)
         #expect(key("a.example", "a.example:443", site) == nil)
     }
 
-    @Test("two hosts and paths never have one key, nor that of an image")
+    @Test("Keys of different hosts and paths differ, and differ from those of images")
     func injective() throws {
         var dice = SplitMix64(seed: 11)
         let site = try siteTable("*")[0]

@@ -2,7 +2,7 @@ import Ground
 import HTTPRules
 import Testing
 
-/// The sites of these patterns, each with an origin of its own.
+/// Sites with these patterns, each with an origin of its own.
 func siteTable(_ patterns: String...) throws -> SiteTable {
     SiteTable(
         try patterns.enumerated().map { index, pattern in
@@ -12,7 +12,7 @@ func siteTable(_ patterns: String...) throws -> SiteTable {
         })
 }
 
-@Suite("Which site answers to a Host")
+@Suite("Selecting a site by Host")
 struct SiteTableTests {
     private func found(_ host: String, _ table: SiteTable) -> String? {
         let bytes = Array("<\(host)>".utf8)
@@ -21,7 +21,7 @@ struct SiteTableTests {
     }
 
     @Test(
-        "a name is compared without regard to case, to a final dot and to a port",
+        "A name is matched without regard to case, a final dot and a port",
         arguments: [
             "a.example", "A.Example", "a.example.", "a.example:80", "a.example:8080",
             "A.EXAMPLE.:65535", "a.example:", "a.example:00080",
@@ -32,7 +32,7 @@ struct SiteTableTests {
     }
 
     @Test(
-        "what is no name of a site has no site",
+        "Other hosts match no site",
         arguments: [
             "", "a.exampl", "a.examples", "c.example", "a.example..", ".", "a.example/", "a/b",
             "a.example:0", "a.example:65536", "a.example:8x", "a.example:80:80", "a%2Eexample",
@@ -42,7 +42,7 @@ struct SiteTableTests {
         #expect(found(host, try siteTable("b.example", "a.example")) == nil)
     }
 
-    @Test("a site that names the port comes first, then one that does not, then the rest")
+    @Test("A site with the port matches first, then one without, then the catch-all")
     func portsAndTheRest() throws {
         let table = try siteTable("*", "a.example:8080", "a.example", "b.example:80", "[::1]:81")
         #expect(found("a.example:8080", table) == "a.example:8080")
@@ -57,7 +57,7 @@ struct SiteTableTests {
         #expect(found("a/b", table) == nil)
     }
 
-    @Test("of a thousand sites each is found, and nothing between them")
+    @Test("Each of a thousand sites is found, and no other name is")
     func many() throws {
         var dice = SplitMix64(seed: 7)
         let names = (0..<1000).map { "\(String($0, radix: 36))-\($0 % 7).example" }
@@ -74,14 +74,14 @@ struct SiteTableTests {
         }
     }
 
-    @Test("a node without sites has none for any host")
+    @Test("A node without sites matches no host")
     func none() {
         #expect(SiteTable.none.isEmpty)
         #expect(found("a.example", .none) == nil)
         #expect(found("", .none) == nil)
     }
 
-    @Test("tables of equal sites are equal, and a setting makes them differ")
+    @Test("Tables of equal sites are equal, and a different setting makes them differ")
     func equality() throws {
         #expect(try siteTable("a.example", "*") == siteTable("a.example", "*"))
         #expect(try siteTable("a.example") != siteTable("b.example"))
@@ -94,7 +94,7 @@ struct SiteTableTests {
         #expect(plain != other)
     }
 
-    @Test("without a list every method is taken, with one only its own, with regard to case")
+    @Test("Without a list every method is allowed, otherwise the listed ones, case-sensitively")
     func methods() {
         func takes(_ method: String, _ settings: SiteSettings) -> Bool {
             let bytes = Array(method.utf8)
@@ -108,7 +108,7 @@ struct SiteTableTests {
         #expect(!takes("POST", settings))
     }
 
-    @Test("answers are of a site's types if every Content-Type is")
+    @Test("A response has a site's types if every Content-Type is one of them")
     func types() {
         let types = SiteMediaTypes(["text/css", "image/*"])
         #expect(types.accepts(ResponseHead(200, "Content-Type: Text/CSS; charset=utf-8")))

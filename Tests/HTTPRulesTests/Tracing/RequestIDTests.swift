@@ -3,10 +3,10 @@ import HTTPRules
 import Testing
 import Trials
 
-@Suite("What a request is called")
+@Suite("Request ids")
 struct RequestIDTests {
     @Test(
-        "a number is written in sixteen digits",
+        "A number is written as sixteen digits",
         arguments: [
             (0, "0000000000000000"), (.max, "ffffffffffffffff"), (1, "0000000000000001"),
             (0x0123_4567_89AB_CDEF, "0123456789abcdef"), (0x9A << 32, "0000009a00000000"),
@@ -17,7 +17,7 @@ struct RequestIDTests {
         #expect(bytes.text == expected)
     }
 
-    @Test("the digits of any number are those that are read back")
+    @Test("The digits of any number are read back as the number")
     func anyDigits() {
         var dice = SplitMix64(seed: 1)
         for _ in 0..<Trials.count(10_000) {
@@ -29,7 +29,7 @@ struct RequestIDTests {
         }
     }
 
-    @Test("no two requests of a run have one id, and what is given is safe to be taken over")
+    @Test("Ids of one run are unique, and may be adopted")
     func own() {
         let ids = (0..<1_000 as Range<UInt64>).map { RequestID(process: 7, number: $0 << 40 | $0) }
         #expect(Set(ids).count == 1_000)
@@ -38,7 +38,7 @@ struct RequestIDTests {
         #expect("\(RequestID(process: 0xA, number: 0xB))" == "000000000000000a000000000000000b")
     }
 
-    @Test("every byte that is taken over is one of the harmless ones")
+    @Test("Only harmless bytes are adopted")
     func bytes() {
         let harmless = Set(
             "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._~+/=-".utf8)
@@ -47,7 +47,7 @@ struct RequestIDTests {
         }
     }
 
-    @Test("an id has one byte at least, and 128 at most")
+    @Test("An id has between 1 and 128 bytes")
     func length() {
         #expect(RequestID([]) == nil)
         #expect(RequestID("x".bytes) != nil)

@@ -3,7 +3,7 @@ import HTTPRules
 import Testing
 import Trials
 
-@Suite("W3C Trace Context: where a request stands in a trace")
+@Suite("W3C Trace Context: traceparent")
 struct TraceContextTests {
     static let trace = "0af7651916cd43dd8448eb211c80319c"
     static let parent = "b7ad6b7169203331"
@@ -13,16 +13,16 @@ struct TraceContextTests {
         return TraceContext(head.lines, in: head.bytes.span)
     }
 
-    /// The traceparent that goes on.
+    /// The forwarded traceparent.
     private func onward(_ context: TraceContext?) -> String? {
         context?.traceparent(span: 0x00F0_67AA_0BA9_02B7).text
     }
 
     @Test(
-        "trace and flags go on, the parent is this node's own",
+        "Trace id and flags are forwarded, and the parent is this node's own",
         arguments: [
             ("00", "00"), ("01", "01"), ("02", "02"), ("03", "03"),
-            // What no version has a meaning for yet is not passed on.
+            // Flags without a meaning in any version are not forwarded.
             ("ff", "03"), ("fc", "00"), ("09", "01"),
         ])
     func goesOn(flags: String, passed: String) {
@@ -33,13 +33,14 @@ struct TraceContextTests {
         #expect(onward(context)?.utf8.count == TraceContext.parentBytes)
     }
 
-    @Test("the name is read in any case", arguments: ["traceparent", "TraceParent", "TRACEPARENT"])
+    @Test(
+        "The name is matched in any case", arguments: ["traceparent", "TraceParent", "TRACEPARENT"])
     func name(name: String) {
         #expect(context("\(name): 00-\(Self.trace)-\(Self.parent)-01") != nil)
     }
 
     @Test(
-        "of a later version what it has in common with this one is read",
+        "Of a later version the common part is read",
         arguments: [
             "01-\(trace)-\(parent)-01", "cc-\(trace)-\(parent)-01",
             "fe-\(trace)-\(parent)-01-", "cc-\(trace)-\(parent)-01-what-will-be",
@@ -49,10 +50,10 @@ struct TraceContextTests {
     }
 
     @Test(
-        "what is not valid counts as none",
+        "An invalid traceparent is ignored",
         arguments: [
             "", "-", "00", "00-\(trace)-\(parent)", "00-\(trace)-\(parent)-",
-            // This version has no more to say, a later one says it behind a dash.
+            // This version ends here; a later one continues after a dash.
             "00-\(trace)-\(parent)-01-", "00-\(trace)-\(parent)-01.",
             "00-\(trace)-\(parent)-01-more", "cc-\(trace)-\(parent)-01.more",
             "cc-\(trace)-\(parent)-0", "cc-\(trace)-\(parent)-011",
@@ -72,7 +73,7 @@ struct TraceContextTests {
             // The flags.
             "00-\(trace)-\(parent)-.1", "00-\(trace)-\(parent)-0.", "00-\(trace)-\(parent)-1",
             "00-\(trace)-\(parent)-0A",
-            // Something else between.
+            // Another separator.
             "00_\(trace)-\(parent)-01", "00-\(trace)_\(parent)-01", "00-\(trace)-\(parent)_01",
             "00-\(trace)-\(parent)-01,00-\(trace)-\(parent)-01", "00-\(trace)-\(parent)-01 a",
         ])
@@ -80,7 +81,7 @@ struct TraceContextTests {
         #expect(context("traceparent: \(value)", "tracestate: a=1") == nil)
     }
 
-    @Test("two of them are none, and a state alone is none")
+    @Test("A repeated traceparent, and a tracestate alone, are ignored")
     func counts() {
         let valid = "traceparent: 00-\(Self.trace)-\(Self.parent)-01"
         #expect(context(valid, valid) == nil)
@@ -89,7 +90,7 @@ struct TraceContextTests {
         #expect(context() == nil)
     }
 
-    @Test("random bytes never trap, and what is read of them is written as it was")
+    @Test("Random bytes never trap, and a valid value is written as it was read")
     func random() {
         var dice = SplitMix64(seed: 2)
         var found = 0

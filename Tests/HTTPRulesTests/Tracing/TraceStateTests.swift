@@ -3,12 +3,12 @@ import HTTPRules
 import Testing
 import Trials
 
-@Suite("W3C Trace Context: what tracing systems tell each other beside")
+@Suite("W3C Trace Context: tracestate")
 struct TraceStateTests {
     private func state(_ text: String) -> String { TraceState.parse(text.bytes).text }
 
     @Test(
-        "members go on in their order, without the space and the nothing between them",
+        "Members are forwarded in order, without white space and empty members",
         arguments: [
             ("", ""), ("  ,\t, ", ""), ("a=1", "a=1"), ("congo=t61rcWkgMzE", "congo=t61rcWkgMzE"),
             ("foo=1 \t , \t bar=2, \t baz=3", "foo=1,bar=2,baz=3"),
@@ -22,7 +22,7 @@ struct TraceStateTests {
     }
 
     @Test(
-        "one member that is none makes all of it none",
+        "One invalid member invalidates all",
         arguments: [
             "a", "=1", "a=", "a= ", "foo=bar=baz", "foo=,bar=3", "foo =1", "FOO=1", "foo.bar=1",
             "@foo=1", "_foo=1", "-foo=1", "*foo=1", "/foo=1", "foo bar=1", "fo\u{e9}=1",
@@ -32,7 +32,7 @@ struct TraceStateTests {
         #expect(state(text) == "")
     }
 
-    @Test("a key and a value have 256 bytes at most, a list 32 members")
+    @Test("A key and a value have at most 256 bytes, a list 32 members")
     func limits() {
         let (long, value) = (String(repeating: "k", count: 256), String(repeating: "v", count: 200))
         #expect(state("\(long)=1") == "\(long)=1")
@@ -45,10 +45,10 @@ struct TraceStateTests {
         #expect(state((members + ["a=1"]).joined(separator: ",")) == "")
     }
 
-    @Test("of more than 512 bytes the long members go first, then the last")
+    @Test("Beyond 512 bytes long members are dropped first, then the last ones")
     func tooLong() {
         let short = (10..<40).map { "k\($0)=" + String(repeating: "v", count: 14) }
-        // 30 of 18 bytes and their commas: 569.
+        // 30 members of 18 bytes with commas: 569.
         #expect(state(short.joined(separator: ",")) == short.prefix(27).joined(separator: ","))
         let long = "long=" + String(repeating: "l", count: 130)
         let exact = (10..<13).map { "k\($0)=" + String(repeating: "v", count: 124) }
@@ -60,7 +60,7 @@ struct TraceStateTests {
         #expect(state(above.joined(separator: ",")) == "\(two[0]),a=12345")
     }
 
-    @Test("several lines are one list, and a bad one does nothing to the parent")
+    @Test("Several lines are one list, and an invalid one does not affect the parent")
     func lines() {
         let parent = "traceparent: 00-\(TraceContextTests.trace)-\(TraceContextTests.parent)-01"
         func context(_ fields: String...) -> TraceContext? {
@@ -74,7 +74,7 @@ struct TraceStateTests {
         #expect(context(parent)?.state.text == "")
     }
 
-    @Test("what is passed on is short, and is passed on again as it is")
+    @Test("A forwarded list is short and is forwarded unchanged by the next node")
     func again() {
         var dice = SplitMix64(seed: 3)
         var passed = 0

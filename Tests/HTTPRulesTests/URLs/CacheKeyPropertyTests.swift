@@ -3,7 +3,7 @@ import HTTPRules
 import Testing
 import Trials
 
-/// URLs and near-URLs, made of pieces that matter to some rule.
+/// Random URLs and near-URLs, made of pieces significant to some rule.
 struct URLDice {
     var dice: SplitMix64
 
@@ -38,7 +38,7 @@ struct URLDice {
             text += pick(["", "", ":81", ":80", ":443"]) + "/"
         }
         for _ in 0..<Int.random(in: 0..<7, using: &dice) { text += pick(Self.pieces) }
-        // Latin text, so that single bytes above 127 come up too.
+        // Latin text, so that single bytes above 127 occur too.
         return text.unicodeScalars.map { UInt8(truncatingIfNeeded: $0.value) }
     }
 }
@@ -46,7 +46,7 @@ struct URLDice {
 @Suite struct CacheKeyPropertyTests {
     private let rounds = Trials.count(60_000)
 
-    @Test("Normalising a key changes nothing")
+    @Test("Normalising a key does not change it")
     func idempotent() {
         var urls = URLDice(dice: SplitMix64(seed: 11))
         var made = 0
@@ -58,7 +58,7 @@ struct URLDice {
         #expect(made > rounds / 10)
     }
 
-    @Test("A query value is canonical if, and only if, its key is the value itself")
+    @Test("A query value is canonical exactly if its key is the value itself")
     func canonical() {
         var urls = URLDice(dice: SplitMix64(seed: 12))
         var canonical = 0
@@ -73,7 +73,7 @@ struct URLDice {
         #expect(canonical > rounds / 50)
     }
 
-    @Test("Whoever escapes the whole URL gets the key of the URL")
+    @Test("An escaped URL has the key of the URL")
     func encoded() {
         var urls = URLDice(dice: SplitMix64(seed: 13))
         for _ in 0..<rounds / 4 {
@@ -89,7 +89,7 @@ struct URLDice {
         }
     }
 
-    @Test("A key is plain ASCII without white space, and can be taken apart and put together")
+    @Test("A key is ASCII without white space, and its parts make up the key")
     func takenApart() throws {
         var urls = URLDice(dice: SplitMix64(seed: 14))
         for _ in 0..<rounds / 2 {
@@ -129,7 +129,7 @@ struct URLDice {
     }
 
     @Test(
-        "What is no key is not taken apart",
+        "Text that is no key has no parts",
         arguments: [
             "", "http://", "http://a", "http:///", "ftp://a/", "http://[::1/", "http://a:x/",
         ])

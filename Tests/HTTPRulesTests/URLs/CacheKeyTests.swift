@@ -2,7 +2,7 @@ import Ground
 import HTTPRules
 import Testing
 
-/// The key of a URL that stands for itself, or why there is none.
+/// The key of an unescaped URL, or why there is none.
 func key(_ url: [UInt8], bytesMax: Int = CacheKey.bytesMaxDefault) -> Result<[UInt8], URLRefusal> {
     var scratch: [UInt8] = "left over".bytes
     switch CacheKey.normalise(url: url.span, at: 0..<url.count, into: &scratch, bytesMax: bytesMax)
@@ -16,7 +16,7 @@ func key(_ url: String) -> Result<String, URLRefusal> {
     key(url.bytes).map(\.text)
 }
 
-/// The key of a percent-encoded query value that has other bytes around it.
+/// The key of a percent-encoded query value within other bytes.
 func decodedKey(_ value: [UInt8]) -> Result<[UInt8], URLRefusal> {
     var scratch: [UInt8] = []
     let bytes = "url=".bytes + value + "%".bytes
@@ -29,7 +29,7 @@ func decodedKey(_ value: [UInt8]) -> Result<[UInt8], URLRefusal> {
 
 @Suite struct CacheKeyTests {
     @Test(
-        "RFC 3986 §6.2.2 and §6.2.3: different spellings of a URL have one key",
+        "RFC 3986 §6.2.2 and §6.2.3: equivalent URLs have one key",
         arguments: [
             ("http://a/b", "http://a/b"),
             ("HTTP://A/B", "http://a/B"),
@@ -89,7 +89,7 @@ func decodedKey(_ value: [UInt8]) -> Result<[UInt8], URLRefusal> {
     }
 
     @Test(
-        "RFC 5952 §4 and §5: an IPv6 host is printed in one way",
+        "RFC 5952 §4 and §5: an IPv6 host is written in one form",
         arguments: [
             ("::", "::"), ("::1", "::1"), ("0:0:0:0:0:0:0:1", "::1"), ("1::", "1::"),
             ("2001:DB8::1", "2001:db8::1"),
@@ -110,7 +110,7 @@ func decodedKey(_ value: [UInt8]) -> Result<[UInt8], URLRefusal> {
     }
 
     @Test(
-        "RFC 4291 §2.2: what is no IPv6 address is refused",
+        "RFC 4291 §2.2: invalid IPv6 addresses are refused",
         arguments: [
             "", ":", ":::", "1", "1:2", "1:2:3:4:5:6:7", "1:2:3:4:5:6:7:8:9", "1::2::3", "12345::",
             "::g", "1:2:3:4:5:6:7:8::", "::1:2:3:4:5:6:7:8", ":1::", "1:", "::1:", "1.2.3.4",
@@ -122,7 +122,7 @@ func decodedKey(_ value: [UInt8]) -> Result<[UInt8], URLRefusal> {
     }
 
     @Test(
-        "A host that ends in a number is four decimal numbers or nothing",
+        "A host that ends in a number must be a strict IPv4 address",
         arguments: [
             "127.1", "127.0.1", "2130706433", "0x7f.1", "0x7f000001", "0177.0.0.1", "127.0.0.01",
             "256.0.0.1", "1.2.3", "1.2.3.4.5", "0x", "a.1", "a.0x1F", "a.0X",
@@ -135,7 +135,7 @@ func decodedKey(_ value: [UInt8]) -> Result<[UInt8], URLRefusal> {
     }
 
     @Test(
-        "Names that only look like numbers, and strict IPv4 addresses, are hosts",
+        "Names that only resemble numbers, and strict IPv4 addresses, are hosts",
         arguments: [
             "127.0.0.1", "0.0.0.0", "255.255.255.255", "1a", "1.a", "0xg", "1.2.3.4a", "3d.example",
             "1.1.1.1.example", "0x7f.example", "a.0y1",
@@ -145,7 +145,7 @@ func decodedKey(_ value: [UInt8]) -> Result<[UInt8], URLRefusal> {
     }
 
     @Test(
-        "What cannot be fetched is refused, naming the place",
+        "A URL that cannot be fetched is refused with the offset",
         arguments: [
             ("", URLRefusal.empty),
             ("a", .scheme), ("/a.png", .scheme), ("//a/b", .scheme), ("a.example/b", .scheme),
@@ -206,7 +206,7 @@ func decodedKey(_ value: [UInt8]) -> Result<[UInt8], URLRefusal> {
         #expect(key("http://\(name)a/") == .failure(.hostTooLong(offset: 7)))
     }
 
-    @Test("The limit counts the bytes of the key, not those that were sent")
+    @Test("The limit counts the bytes of the key, not those sent")
     func limit() {
         let url = "http://a/bcd"
         #expect(key(url.bytes, bytesMax: 12) == .success(url.bytes))
@@ -219,7 +219,7 @@ func decodedKey(_ value: [UInt8]) -> Result<[UInt8], URLRefusal> {
     }
 
     @Test(
-        "A query value is decoded once, and a plus is no space",
+        "A query value is decoded once, and a plus is not a space",
         arguments: [
             ("http%3A%2F%2Fa%2Fb%3Fc%3Dd%26e", "http://a/b?c=d&e"),
             ("http%3a%2f%2fa%2fb", "http://a/b"),
@@ -238,7 +238,7 @@ func decodedKey(_ value: [UInt8]) -> Result<[UInt8], URLRefusal> {
     }
 
     @Test(
-        "A query value with a broken escape is refused before all else",
+        "A query value with a malformed escape is refused before all else",
         arguments: [
             ("%", URLRefusal.valueEscape(offset: 0)), ("http://a/%", .valueEscape(offset: 9)),
             ("http://a/%4", .valueEscape(offset: 9)), ("%zz", .valueEscape(offset: 0)),

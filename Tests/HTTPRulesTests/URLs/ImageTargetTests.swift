@@ -10,7 +10,7 @@ import Trials
     }
 
     @Test(
-        "The url is found in place",
+        "The url parameter is found in place",
         arguments: [
             ("/v1/image?url=http://a/b", "http://a/b"),
             ("/v1/image?url=http%3A%2F%2Fa%2Fb%3Fc%3Dd", "http%3A%2F%2Fa%2Fb%3Fc%3Dd"),
@@ -26,7 +26,7 @@ import Trials
     }
 
     @Test(
-        "Every other path is somebody else's",
+        "Other paths are no image targets",
         arguments: [
             "/", "*", "", "/healthz", "/v1", "/v1/imag", "/v1/image/", "/v1/images?url=x",
             "/V1/image?url=x", "/v1/imag%65?url=x", "//v1/image?url=x", "example.org:443",
@@ -38,7 +38,7 @@ import Trials
     }
 
     @Test(
-        "A query that does not hold exactly one url is refused with its reason",
+        "A query without exactly one url parameter is refused with the reason",
         arguments: [
             ("/v1/image", ImageTargetRefusal.urlMissing),
             ("/v1/image?", .urlMissing),
@@ -61,7 +61,7 @@ import Trials
         #expect(parse(target) == .refused(reason))
     }
 
-    @Test("No target makes the parser leave its range")
+    @Test("No input makes the parser leave its range")
     func anyBytes() {
         var dice = SplitMix64(seed: 1)
         for _ in 0..<Trials.count(5000) {

@@ -3,8 +3,8 @@ import HTTPRules
 import Testing
 
 @Suite struct RedirectTests {
-    /// Base, Location, and where it leads; the first are the examples of RFC 3986 §5.4 that can be
-    /// URLs of http.
+    /// Base, Location and the resolved URL; first the examples of RFC 3986 §5.4 that can be http
+    /// URLs.
     private static let leading: [(String, String, String)] = [
         ("http://a/b/c/d;p?q", "g", "http://a/b/c/g"),
         ("http://a/b/c/d;p?q", "./g", "http://a/b/c/g"),
@@ -32,7 +32,7 @@ import Testing
         ("http://a/b", "https://c", "https://c/"),
     ]
 
-    @Test("RFC 3986 §5.2: where a Location leads", arguments: leading)
+    @Test("RFC 3986 §5.2: resolving Location", arguments: leading)
     func resolved(base: String, location: String, target: String) {
         var found: [UInt8] = []
         let result = RedirectTarget.resolve(
@@ -42,7 +42,7 @@ import Testing
     }
 
     @Test(
-        "What is no URL of http or https leads nowhere",
+        "A Location that is no http or https URL is refused",
         arguments: [
             "mailto:a@b", "data:image/png,x", "file:///etc/passwd", "http:g", "http://", "//",
             "//a b/", "//u:p@a/", "/%zz", "/\u{1}", "host:80/x",
@@ -57,7 +57,7 @@ import Testing
         }
     }
 
-    // MARK: What a redirect says of the answer behind it
+    // MARK: The redirect's effect on the response after it
 
     private static let receipt = Freshness.ResponseTiming(
         requestedAt: .zero, receivedAt: .zero, receivedWallTime: WallTime(seconds: 1_000_000_000))
@@ -74,7 +74,7 @@ import Testing
         return examination
     }
 
-    @Test("An answer is fresh no longer than the redirect that led to it")
+    @Test("A response is fresh no longer than the redirect that led to it")
     func freshness() {
         let long = "Cache-Control: max-age=600"
         #expect(examine(["Cache-Control: max-age=60"], [long]).freshness.lifetime == .seconds(60))
@@ -85,7 +85,7 @@ import Testing
             examine(["Cache-Control: max-age=60", "Age: 70"], [long]).freshness.lifetime == .zero)
     }
 
-    @Test("What may not be stored or shared of the redirect may not be of the answer, either")
+    @Test("A restriction on storing or sharing the redirect applies to the response, too")
     func storing() {
         #expect(examine(["Cache-Control: no-store"]).notStoredReason == .noStore)
         #expect(examine(["Cache-Control: private"]).notStoredReason == .isPrivate)
@@ -100,7 +100,7 @@ import Testing
                 == .noStore)
     }
 
-    @Test("Clients and caches behind are told no more than the redirect allows")
+    @Test("Clients and downstream caches get no more freshness than the redirect allows")
     func headForClients() {
         let long = "Cache-Control: public, max-age=600, immutable"
         let cases: [([String], [String], [String])] = [

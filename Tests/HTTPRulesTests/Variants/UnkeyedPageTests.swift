@@ -2,9 +2,9 @@ import Foundation
 import HTTPRules
 import Testing
 
-@Suite("What the guide says of fields that are in no key is so")
+@Suite("The guide's list of unkeyed fields")
 struct UnkeyedPageTests {
-    @Test("It lists those that are not forwarded, and no others")
+    @Test("The page lists exactly the fields that are not forwarded")
     func list() throws {
         let root = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../..")
         let page = try String(

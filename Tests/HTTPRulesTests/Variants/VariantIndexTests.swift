@@ -17,7 +17,7 @@ func fieldNames(_ names: String...) -> FieldNames { FieldNames(names) }
         return bytes
     }
 
-    @Test("The set added last comes first, and each is there once")
+    @Test("The set added last comes first, and each is present once")
     func order() {
         let a = fieldNames("a")
         let b = fieldNames("b", "c")
@@ -28,7 +28,7 @@ func fieldNames(_ names: String...) -> FieldNames { FieldNames(names) }
         #expect(index.adding(FieldNames()).sets == [FieldNames(), b, a])
     }
 
-    @Test("The fifth set takes the place of the one that was longest not added")
+    @Test("A fifth set replaces the one added least recently")
     func bounded() {
         var index = VariantIndex(generation: 1)
         for name in ["a", "b", "c", "d"] { index = index.adding(fieldNames(name)) }
@@ -36,7 +36,7 @@ func fieldNames(_ names: String...) -> FieldNames { FieldNames(names) }
         #expect(index.sets == [fieldNames("e"), fieldNames("a"), fieldNames("d"), fieldNames("c")])
     }
 
-    @Test("The bytes of an index")
+    @Test("The encoding of an index")
     func bytes() {
         let index = VariantIndex(generation: 0x0102).adding(FieldNames())
             .adding(fieldNames("Accept", "B"))
@@ -66,7 +66,7 @@ func fieldNames(_ names: String...) -> FieldNames { FieldNames(names) }
         ("17 names", head + [1, 17] + (0..<17).flatMap { [1, 97 + $0] }),
     ]
 
-    @Test("What is no index is not read as one", arguments: damages)
+    @Test("Malformed bytes are refused", arguments: damages)
     func damaged(what: String, bytes: [UInt8]) {
         #expect(read(bytes) == nil, "\(what)")
     }

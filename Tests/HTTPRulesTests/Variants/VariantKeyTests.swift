@@ -3,7 +3,7 @@ import HTTPRules
 import Testing
 import Trials
 
-/// What `fields`, each `name: value`, select below `names`; nil if nothing can be stored for them.
+/// The variant that `fields`, each `name: value`, select by `names`; `nil` if they cannot.
 private func variant(_ names: FieldNames, _ fields: [String], generation: UInt64 = 0xAB) -> String?
 {
     let head = ResponseHead(status: 200, fields: fields)
@@ -19,7 +19,7 @@ private func variant(_ names: FieldNames, _ fields: [String], generation: UInt64
 @Suite struct VariantKeyTests {
     private let start = "//h/p?q\n00000000000000ab\n"
 
-    @Test("A variant is named by key, generation, and each nominated field in order")
+    @Test("A variant's key has the URL's key, the generation, and each nominated field in order")
     func form() {
         #expect(variant(FieldNames(), ["Accept: a/b"]) == start)
         #expect(
@@ -29,7 +29,7 @@ private func variant(_ names: FieldNames, _ fields: [String], generation: UInt64
         #expect(other == "//h/p?q\nfffffffffffffffe\n")
     }
 
-    @Test("A variant's key is taken apart, and put into another generation")
+    @Test("A variant's key can be split, and joined with another generation")
     func parts() throws {
         let whole = try #require(
             variant(fieldNames("foo", "Bar", "cookie"), ["Foo: a:b", "bar: x"]))
@@ -47,7 +47,7 @@ private func variant(_ names: FieldNames, _ fields: [String], generation: UInt64
         }
     }
 
-    @Test("RFC 9111 §4.1: a field that is missing matches only one that is missing")
+    @Test("RFC 9111 §4.1: a missing field matches only a missing one")
     func missing() {
         for name in ["foo", "accept", "cookie", "accept-language", "authorization"] {
             let names = fieldNames(name)
@@ -78,7 +78,7 @@ private func variant(_ names: FieldNames, _ fields: [String], generation: UInt64
         ("user-agent", ["a (b,  c)"], ["a (b,  c)"], "a (b,  c)"),
     ]
 
-    @Test("RFC 9111 §4.1: requests that say the same by a field match", arguments: same)
+    @Test("RFC 9111 §4.1: requests with equivalent fields match", arguments: same)
     func normalised(name: String, left: [String], right: [String], value: String) {
         let names = fieldNames(name)
         let expected = start + "\(name):\(value)\n"
@@ -96,14 +96,16 @@ private func variant(_ names: FieldNames, _ fields: [String], generation: UInt64
         ("authorization", "Basic a", "Basic A"), ("user-agent", "a, b", "a,b"),
     ]
 
-    @Test("RFC 9111 §4.1: requests that may mean another thing do not match", arguments: different)
+    @Test(
+        "RFC 9111 §4.1: requests whose fields may differ in meaning do not match",
+        arguments: different)
     func distinct(name: String, left: String, right: String) {
         let names = fieldNames(name)
         let first = variant(names, ["\(name): \(left)"])
         #expect(first != nil && first != variant(names, ["\(name): \(right)"]))
     }
 
-    @Test("All values together have 4096 bytes at most, colons included")
+    @Test("All values together have at most 4,096 bytes, colons included")
     func bounded() {
         let half = String(repeating: "x", count: 2047)
         let names = fieldNames("a", "b")
@@ -115,7 +117,7 @@ private func variant(_ names: FieldNames, _ fields: [String], generation: UInt64
         #expect(variant(names, ["a: 1,\(blanks)2"]) == start + "a:1,2\nb\n")
     }
 
-    @Test("A value with a line feed names nothing")
+    @Test("A value with a line feed gives no variant")
     func lineFeed() {
         #expect(variant(fieldNames("a"), ["a: 1\nb:2"]) == nil)
         #expect(variant(fieldNames("b"), ["a: 1\nb:2"]) == start + "b\n")
@@ -123,7 +125,7 @@ private func variant(_ names: FieldNames, _ fields: [String], generation: UInt64
 }
 
 @Suite struct VariantKeyPropertyTests {
-    /// A request's fields of one name as what they mean: nil if there are none.
+    /// The meaning of a request's fields of one name; `nil` if there are none.
     private func meaning(_ name: String, _ values: [String]) -> [String]? {
         if values.isEmpty { return nil }
         guard name != "cookie" else { return [values.joined(separator: "; ")] }
@@ -134,7 +136,7 @@ private func variant(_ names: FieldNames, _ fields: [String], generation: UInt64
             ? members.filter { !$0.isEmpty }.map { $0.lowercased() } : members
     }
 
-    @Test("Two requests have one key if, and only if, they mean the same by every nominated field")
+    @Test("Two requests have one key exactly if all nominated fields have equal meanings")
     func injective() {
         var dice = SplitMix64(seed: 31)
         let all = ["accept-language", "cookie", "foo", "fo", "foo-bar"]
@@ -164,7 +166,7 @@ private func variant(_ names: FieldNames, _ fields: [String], generation: UInt64
         #expect(met > Trials.count(10_000) && keys.count > Trials.count(5000))
     }
 
-    @Test("Another key, another generation or another set never gives the same variant")
+    @Test("Another key, generation or set of names gives another variant")
     func apart() {
         var seen: Set<[UInt8]> = []
         var count = 0
@@ -198,7 +200,7 @@ extension StringProtocol {
 }
 
 extension [String] {
-    /// The lines of several fields mixed, those of one field in their order.
+    /// The lines of several fields in random order, with those of one field in their order.
     fileprivate func shuffledLines(using dice: inout SplitMix64) -> [String] {
         let names = map { String($0.prefix { $0 != ":" }) }
         var left = Dictionary(grouping: self) { String($0.prefix { $0 != ":" }) }

@@ -2,7 +2,7 @@ import Ground
 import HTTPRules
 import Testing
 
-@Suite("What the variants of one URL may take")
+@Suite("Limits on the variants of one URL")
 struct VariantQuotaTests {
     private typealias Item = VariantQuota.VariantUsage
 
@@ -12,13 +12,13 @@ struct VariantQuotaTests {
 
     private let few = VariantQuota(countMax: 4, bytesMax: 10_000)
 
-    @Test("as many as may stay do")
+    @Test("Variants within the limits stay")
     func fits() {
         #expect(few.indexesToEvict(of: []).isEmpty)
         #expect(few.indexesToEvict(of: items([0, 0, 0, 0])).isEmpty)
     }
 
-    @Test("the least used goes, of those the oldest, and never the one that has just come")
+    @Test("The least used is removed, of these the oldest, and never the new one")
     func order() {
         #expect(few.indexesToEvict(of: items([0, 3, 1, 1, 9])) == [3])
         #expect(few.indexesToEvict(of: items([0, 3, 1, 1, 9, 0])) == [5, 3])
@@ -28,7 +28,7 @@ struct VariantQuotaTests {
         #expect(one.indexesToEvict(of: items([0])).isEmpty)
     }
 
-    @Test("the bytes of memory are limited as the number is; what memory has not costs none")
+    @Test("The bytes in memory are limited too; variants that are not in memory cost none")
     func bytes() {
         let small = VariantQuota(countMax: 100, bytesMax: 400)
         #expect(small.indexesToEvict(of: items([0, 2, 1, 3])) == [2])
@@ -38,21 +38,21 @@ struct VariantQuotaTests {
         #expect(small.indexesToEvict(of: items([0, 4], bytes: 1_000)) == [1])
     }
 
-    @Test("long values of fields leave room for few variants")
+    @Test("Long field values leave space for few variants")
     func keys() {
         let many = VariantQuota(countMax: 1_000, bytesMax: .max)
         let gone = many.indexesToEvict(of: items(Array(repeating: 1, count: 10), keyBytes: 4_096))
         #expect(gone == [9, 8, 7, 6, 5, 4, 3])
     }
 
-    @Test("who goes makes room for an eighth of all")
+    @Test("A removal frees an eighth of the limit")
     func room() {
         let many = VariantQuota(countMax: 16, bytesMax: .max)
         #expect(many.indexesToEvict(of: items(Array(repeating: 1, count: 16))).isEmpty)
         #expect(many.indexesToEvict(of: items(Array(repeating: 1, count: 17))) == [16, 15, 14])
     }
 
-    @Test("those that are not looked at never take more than what is left to them")
+    @Test("Checks where they are due keep the variants within their limits")
     func due() {
         var dice = SplitMix64(seed: 1)
         let quota = VariantQuota(countMax: 16, bytesMax: 100_000)
@@ -73,7 +73,7 @@ struct VariantQuotaTests {
         #expect(looks < arrivals)
     }
 
-    @Test("of small ones one in nine is an occasion to look")
+    @Test("About one in nine small variants requires a check")
     func seldom() {
         let quota = VariantQuota(countMax: 64, bytesMax: 1 << 26)
         var items: [Item] = []

@@ -11,7 +11,7 @@ import Testing
         return choice.index
     }
 
-    @Test("RFC 9111 §4.1: of several that match, the most recent")
+    @Test("RFC 9111 §4.1: of several matches the most recent is selected")
     func newest() {
         #expect(choice([]) == nil)
         #expect(choice([(.min, false)]) == 0)
@@ -19,7 +19,7 @@ import Testing
         #expect(choice([(1, true), (1, true)]) == 0)
     }
 
-    @Test("RFC 9111 §4.1: one without Vary only where there is none with it")
+    @Test("RFC 9111 §4.1: a response without Vary is selected only if none with it matches")
     func without() {
         #expect(choice([(9, false), (1, true)]) == 1)
         #expect(choice([(1, true), (9, false)]) == 0)

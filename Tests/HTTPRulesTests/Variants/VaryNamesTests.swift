@@ -26,7 +26,7 @@ import Testing
     }
 
     @Test(
-        "RFC 9111 §4.1: a star anywhere matches no request, and neither does what is no name",
+        "RFC 9111 §4.1: a star or an invalid name matches no request",
         arguments: [
             ["*"], ["Accept, *"], ["*, Accept"], ["Accept", "*"], [",*,"], ["a b"], ["\"accept\""],
             ["accept;q=1"], ["a\u{7F}"], ["accept, (x)"], ["caf\u{E9}"], ["a:b"], ["ok", "a/b"],
@@ -36,7 +36,7 @@ import Testing
         #expect(vary.isWildcard && !vary.isSelectable)
     }
 
-    @Test("Sixteen names of 255 bytes can be selected by, and no more")
+    @Test("At most sixteen names of up to 255 bytes are supported")
     func limits() {
         let names = (0..<16).map { "n\($0)" }
         let full = VaryNames(ResponseHead(200, "Vary: \(names.joined(separator: ","))"))
@@ -64,7 +64,7 @@ import Testing
         (["Content-Encoding: identity"], []),
     ]
 
-    @Test("Of an image what is nominated of the two fields that are told", arguments: imageTable)
+    @Test("Only the two negotiation fields of images vary an image", arguments: imageTable)
     func image(fields: [String], expected: [String]) {
         let head = ResponseHead(status: 200, fields: ["Content-Type: image/png"] + fields)
         let vary = VaryNames(image: head.lines, in: head.bytes.span)
@@ -73,19 +73,19 @@ import Testing
         #expect(VaryNames(image: StoredHead.lines(stored), in: stored.span).names == vary.names)
     }
 
-    @Test("A star keeps an image from every other request, too")
+    @Test("A star makes an image unusable for other requests, too")
     func imageForNobody() {
         let head = ResponseHead(200, "Vary: Accept, *")
         #expect(VaryNames(image: head.lines, in: head.bytes.span).isWildcard)
     }
 
-    @Test("Lines of other names say nothing")
+    @Test("Lines of other fields are ignored")
     func others() {
         let head = ResponseHead(200, "X-Vary: a", "Content-Encoding: gzip", "vary: b", "Variant: c")
         #expect(VaryNames(head).names.names.map(\.text) == ["b"])
     }
 
-    @Test("A stored answer nominates what it did when it came", arguments: table)
+    @Test("A stored response nominates the same fields as at its arrival", arguments: table)
     func rendered(lines: [String], expected: [String]) {
         let fields = ["Age: 1"] + lines.map { "Vary: \($0)" } + ["X-Vary: other"]
         let stored = StoredHead(site: fields, size: 5)
@@ -94,7 +94,7 @@ import Testing
         #expect(vary == VaryNames(ResponseHead(status: 200, fields: fields)))
     }
 
-    @Test("What is stored and is no answer nominates nothing")
+    @Test("A stored variant index nominates nothing")
     func renderedIndex() {
         for text in ["", "HTTP", "Vary: a\r\n\r\n", "Http/1.1 200\r\nVary: a\r\n\r\n"] {
             #expect(VaryNames(renderedHead: text.bytes) == VaryNames())

@@ -91,8 +91,8 @@ package final class Browser: Sendable {
     private static func port(of driver: Program) -> Int? {
         var port: Int?
         _ = Deadline.seconds(30).waitUntil {
-            let said = String(decoding: driver.output, as: UTF8.self)
-            port = said.firstMatch(of: /on port ([0-9]+)\.\n/).flatMap { Int($0.output.1) }
+            let message = String(decoding: driver.output, as: UTF8.self)
+            port = message.firstMatch(of: /on port ([0-9]+)\.\n/).flatMap { Int($0.output.1) }
             return port != nil || !driver.isRunning
         }
         return port
@@ -141,8 +141,8 @@ package final class Browser: Sendable {
             throw DriverError(description: "\(method) \(path): \(response)")
         }
         guard response.status == 200 else {
-            let said = (value as? [String: Any])?["message"] ?? value
-            throw DriverError(description: "\(method) \(path): \(said)")
+            let message = (value as? [String: Any])?["message"] ?? value
+            throw DriverError(description: "\(method) \(path): \(message)")
         }
         return value
     }

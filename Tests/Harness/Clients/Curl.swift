@@ -96,8 +96,8 @@ package struct Curl: Sendable {
             response.exitStatus = program.wait(seconds: seconds)
             program.kill()
             response.body = program.output
-            let said = program.errors
-            let lines = said.split(separator: "\n", omittingEmptySubsequences: false)
+            let errors = program.errors
+            let lines = errors.split(separator: "\n", omittingEmptySubsequences: false)
             response.version = lines.last.map(String.init) ?? ""
             response.errors = lines.dropLast().joined(separator: "\n")
             let file = folder.appending(path: "head")

@@ -29,7 +29,7 @@ package final class ScriptedOrigin: Sendable {
         requestsPerConnection: Int? = nil, keepsLog: Bool = true, sendBufferBytes: Int? = nil
     ) throws {
         DescriptorLimit.raise()
-        let ledger = ScriptedOriginState(keepsLog: keepsLog)
+        let originState = ScriptedOriginState(keepsLog: keepsLog)
         let connections = ConnectionList()
         var bootstrap = ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .serverChannelOption(.backlog, value: 4_096)
@@ -45,7 +45,8 @@ package final class ScriptedOrigin: Sendable {
             channel.eventLoop.makeCompletedFuture {
                 connections.add(channel)
                 let handler = ScriptedOriginConnection(
-                    channel: channel, ledger: ledger, number: ledger.connectionOpened(),
+                    channel: channel, originState: originState,
+                    number: originState.connectionOpened(),
                     requestsMax: requestsPerConnection)
                 try channel.pipeline.syncOperations.addHandler(handler)
             }
@@ -57,7 +58,7 @@ package final class ScriptedOrigin: Sendable {
             listener = try bootstrap.bind(host: host, port: port).wait()
         }
         self.host = host
-        self.state = ledger
+        self.state = originState
         self.connections = connections
         self.port = listener.localAddress?.port ?? 0
     }

@@ -27,9 +27,9 @@ final class ScriptedOriginConnection: ChannelInboundHandler, @unchecked Sendable
     private static let pieceBytesMax = 64 * 1_024
     private static let headBytesMax = 256 * 1_024
 
-    init(channel: any Channel, ledger: ScriptedOriginState, number: Int, requestsMax: Int?) {
+    init(channel: any Channel, originState: ScriptedOriginState, number: Int, requestsMax: Int?) {
         self.channel = channel
-        self.originState = ledger
+        self.originState = originState
         self.number = number
         self.requestsMax = requestsMax
     }
@@ -149,8 +149,10 @@ final class ScriptedOriginConnection: ChannelInboundHandler, @unchecked Sendable
     private func write(_ bytes: ByteBuffer, isBody: Bool) {
         let promise = channel.eventLoop.makePromise(of: Void.self)
         if isBody {
-            let (ledger, number, count) = (originState, number, bytes.readableBytes)
-            promise.futureResult.whenSuccess { ledger.bodyBytesSent(count, connection: number) }
+            let (originState, number, count) = (originState, number, bytes.readableBytes)
+            promise.futureResult.whenSuccess {
+                originState.bodyBytesSent(count, connection: number)
+            }
         }
         channel.write(bytes, promise: promise)
     }

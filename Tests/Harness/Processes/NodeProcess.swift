@@ -110,8 +110,8 @@ package final class NodeProcess: Sendable {
             for node in nodes { try node.waitUntilReady() }
         } catch {
             // The missing node may be another than the one that reported the error.
-            let said = nodes.map { "runs: \($0.isRunning)\n\($0.output)" }
-            throw NotReady(description: said.joined(separator: "\n"))
+            let outputs = nodes.map { "runs: \($0.isRunning)\n\($0.output)" }
+            throw NotReady(description: outputs.joined(separator: "\n"))
         }
         return nodes
     }

@@ -4,8 +4,8 @@ import Testing
 
 @Suite("The address guard")
 struct AddressGuardTests {
-    /// A refused range, its first and last address, and its neighbours that are ordinary addresses
-    /// (nil where there is none).
+    /// A refused range with its first and last address, and the neighbouring ordinary addresses
+    /// (`nil` if there is none).
     typealias Row = (SpecialPurposeRange, String, String, String?, String?)
 
     static let v4: [Row] = [
@@ -55,7 +55,7 @@ struct AddressGuardTests {
         (.multicast, "ff00::", "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff", nil, nil),
     ]
 
-    @Test("The guard of what the operator names refuses nothing")
+    @Test("The guard for origins that the operator names refuses nothing")
     func open() throws {
         for text in ["127.0.0.1", "10.0.0.7", "::1", "fd00::1", "::ffff:192.168.0.1", "8.8.8.8"] {
             #expect(AddressGuard.unrestricted.evaluate(try #require(IPAddress(text))) == .allowed)
@@ -63,7 +63,7 @@ struct AddressGuardTests {
     }
 
     @Test(
-        "A special range is refused up to its edges, and nothing beside it", arguments: v4 + v6
+        "A special range is refused to its edges, and its neighbours are not", arguments: v4 + v6
     )
     func edges(
         range: SpecialPurposeRange, first: String, last: String, before: String?, after: String?
@@ -77,8 +77,8 @@ struct AddressGuardTests {
         }
     }
 
-    /// How an IPv4 address is written in a form of IPv6; `public` ones of that form may still be
-    /// refused as a whole.
+    /// The IPv6 form of an IPv4 address, and whether the whole form is refused even for public
+    /// ones.
     static let forms: [(IPv4Embedding, isRefusedWhole: Bool, @Sendable (UInt32) -> IPAddress)] = [
         (.mapped, false, { .v6(0xFFFF << 32 | UInt128($0)) }),
         (.compatible, true, { .v6(UInt128($0)) }),
@@ -94,23 +94,23 @@ struct AddressGuardTests {
         (.isatap, false, { .v6(0x2A00_1450 << 96 | 0x0200_5EFE << 32 | UInt128($0)) }),
     ]
 
-    @Test("A refused IPv4 address is refused in every form of IPv6 that embeds it", arguments: v4)
+    @Test("A refused IPv4 address is refused in every IPv6 form that embeds it", arguments: v4)
     func embedded(
         range: SpecialPurposeRange, first: String, last: String, before: String?, after: String?
     ) throws {
         for (embedding, _, form) in Self.forms {
             for text in [first, last] {
                 guard case .v4(let number) = try address(text) else { continue }
-                // :: and ::1 are refused under their own names.
+                // :: and ::1 are refused as ranges of their own.
                 if embedding == .compatible, number <= 1 { continue }
-                let verdict = AddressGuard().evaluate(form(number))
+                let outcome = AddressGuard().evaluate(form(number))
                 let refusal = AddressRefusal(range: range, embedding: embedding)
-                #expect(verdict == .refused(refusal), "\(form(number))")
+                #expect(outcome == .refused(refusal), "\(form(number))")
             }
         }
     }
 
-    @Test("An ordinary IPv4 address is allowed in those forms of IPv6 that are still routed")
+    @Test("An ordinary IPv4 address is allowed in the IPv6 forms that are still routed")
     func embeddedOrdinary() {
         for (embedding, isRefusedWhole, form) in Self.forms {
             let isAllowed = AddressGuard().evaluate(form(0x0808_0808)) == .allowed
@@ -118,7 +118,7 @@ struct AddressGuardTests {
         }
     }
 
-    @Test("An opened IPv4 range opens its mapped form and no other embedding")
+    @Test("Allowing an IPv4 range allows its mapped form and no other embedding")
     func openedV4() throws {
         let addressGuard = AddressGuard(allowing: [try Network(parsing: "10.1.0.0/16")])
         for (text, isAllowed) in [
@@ -130,7 +130,7 @@ struct AddressGuardTests {
         }
     }
 
-    @Test("An opened IPv6 range opens what lies in it, whatever that embeds")
+    @Test("Allowing an IPv6 range allows all its addresses, whatever they embed")
     func openedV6() throws {
         let addressGuard = AddressGuard(
             allowing: [try Network(parsing: "fd12::/16"), try Network(parsing: "64:ff9b::/96")])
@@ -142,14 +142,14 @@ struct AddressGuardTests {
         }
     }
 
-    @Test("Only the allowed addresses are left, in their order")
+    @Test("Filtering keeps the allowed addresses in order")
     func filter() throws {
         let texts = ["10.0.0.1", "8.8.8.8", "::1", "2a00:1450::1", "127.0.0.1", "1.1.1.1"]
         let left = AddressGuard().allowed(of: try texts.map(address))
         #expect(left.map(\.description) == ["8.8.8.8", "2a00:1450::1", "1.1.1.1"])
     }
 
-    @Test("A refusal says which range and which embedding")
+    @Test("A refusal names the range and the embedding")
     func sentence() throws {
         guard case .refused(let refusal) = AddressGuard().evaluate(try address("2002:7f00:1::"))
         else {

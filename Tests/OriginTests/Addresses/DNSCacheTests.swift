@@ -2,7 +2,7 @@ import Ground
 import Origin
 import Testing
 
-@Suite("What is remembered of names")
+@Suite("The DNS cache")
 struct DNSCacheTests {
     let one = IPAddress.v4(1)
     let two = IPAddress.v4(2)
@@ -15,7 +15,7 @@ struct DNSCacheTests {
                 lifetime: .seconds(30), failureLifetime: .seconds(2), namesMax: names))
     }
 
-    @Test("Addresses are used for their time, and being not found for a shorter one")
+    @Test("Addresses are cached for their lifetime, unknown names for a shorter one")
     func lifetimes() {
         var cache = cache()
         cache.storeAddresses([one, two], of: "a", now: at(0))
@@ -27,7 +27,7 @@ struct DNSCacheTests {
         #expect(cache.lookup("c", now: at(0)) == nil)
     }
 
-    @Test("Expired addresses help while the resolver gives no answer, for a day")
+    @Test("While the resolver fails, expired addresses are used for up to a day")
     func lastKnown() {
         var cache = cache()
         cache.storeAddresses([one], of: "a", now: at(0))
@@ -37,7 +37,7 @@ struct DNSCacheTests {
         #expect(cache.staleAddresses("b", now: at(0)) == nil)
     }
 
-    @Test("Addresses that took no connection are asked for anew")
+    @Test("Addresses that refused a connection are looked up again")
     func distrusted() {
         var cache = cache()
         cache.storeAddresses([one], of: "a", now: at(0))
@@ -46,7 +46,7 @@ struct DNSCacheTests {
         #expect(cache.staleAddresses("a", now: at(1)) == [one])
     }
 
-    @Test("Of too many names those asked for longest ago go first")
+    @Test("At the limit the names looked up longest ago are dropped")
     func namesMax() {
         var cache = cache(names: 10)
         for number in 0..<10 {

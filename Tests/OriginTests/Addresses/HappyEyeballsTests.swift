@@ -2,14 +2,14 @@ import Ground
 import Origin
 import Testing
 
-@Suite("The race of an origin's addresses")
+@Suite("Racing connection attempts (RFC 8305)")
 struct HappyEyeballsTests {
     private let v4 = (1...3).map { IPAddress.v4($0) }
     private let v6 = (1...3).map { IPAddress.v6(UInt128($0)) }
 
     private func at(_ milliseconds: Int64) -> Instant { .zero + .milliseconds(milliseconds) }
 
-    @Test("Families take turns, the first address's family first")
+    @Test("Address families alternate, starting with the first address's family")
     func interleaved() {
         #expect(
             HappyEyeballs.interleaved([v6[0], v6[1], v4[0]]) == [v6[0], v4[0], v6[1]])
@@ -19,7 +19,7 @@ struct HappyEyeballsTests {
         #expect(HappyEyeballs.interleaved([]) == [])
     }
 
-    @Test("The next begins when the last has failed, or a moment later beside it")
+    @Test("The next attempt starts when the last has failed, or after a delay")
     func order() {
         var race = HappyEyeballs(v4.map { .address($0) })
         #expect(race.start(now: at(0)) == .connect(.address(v4[0]), attempt: 1, cancelling: nil))
@@ -46,7 +46,7 @@ struct HappyEyeballsTests {
         #expect(race.attemptFailed(1, reason: "refused", now: at(0)) == .wait)
     }
 
-    @Test("Without an address it is lost")
+    @Test("Without an address the race is lost")
     func empty() {
         var race = HappyEyeballs([])
         #expect(race.start(now: at(0)) == .allFailed(reason: "there is no address"))

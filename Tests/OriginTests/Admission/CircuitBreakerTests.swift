@@ -2,7 +2,7 @@ import Ground
 import Origin
 import Testing
 
-@Suite("The circuit of an origin")
+@Suite("The circuit breaker of an origin")
 struct CircuitBreakerTests {
     let limits = CircuitLimits(failures: 3, openInterval: .seconds(5))
     let usual = CircuitLimits(failures: 20, openInterval: .seconds(5))
@@ -16,14 +16,14 @@ struct CircuitBreakerTests {
         return circuit
     }
 
-    /// True if answers of these paths, which fail at `instant`, open the circuit.
+    /// True if failing responses for these paths at `instant` open the circuit.
     private func fail(
         _ paths: [UInt64], at instant: Instant, _ circuit: inout CircuitBreaker
     ) -> Bool {
         paths.contains { circuit.recordFailure(.response(path: $0), limits: usual, now: instant) }
     }
 
-    @Test("It opens at the last of so many connections in succession that fail")
+    @Test("The circuit opens at the limit of consecutive failed connections")
     func opens() {
         var circuit = CircuitBreaker()
         let first = circuit.recordFailure(.connection, limits: limits, now: at(0))
@@ -38,7 +38,7 @@ struct CircuitBreakerTests {
         #expect(circuit.admit(limits: limits, now: at(1)) == .refused(retryAfter: .seconds(4)))
     }
 
-    @Test("One URL of which every answer fails never opens it, nor do four")
+    @Test("Failing responses for fewer than five URLs never open the circuit")
     func fewURLs() {
         var circuit = CircuitBreaker()
         let isOpenedByOne = fail(Array(repeating: 1, count: 10_000), at: at(0), &circuit)
@@ -49,7 +49,7 @@ struct CircuitBreakerTests {
         #expect(isOpenedByAnother)
     }
 
-    @Test("Answers that fail open it if they are half of all, within ten seconds")
+    @Test("Failing responses open the circuit if they are half of all within ten seconds")
     func ratio() {
         var circuit = CircuitBreaker()
         let isOpenedEarly = fail(Array(0..<19), at: at(0), &circuit)
@@ -59,7 +59,7 @@ struct CircuitBreakerTests {
         #expect(!isOpenedByFewer)
         let isOpenedByHalf = fail([21], at: at(9), &circuit)
         #expect(isOpenedByHalf)
-        // What is longer ago does not count.
+        // Earlier ones do not count.
         var slow = CircuitBreaker()
         let isOpenedSlowly = (0..<1_000).contains { second in
             fail([UInt64(second)], at: at(Int64(second)), &slow)
@@ -67,7 +67,7 @@ struct CircuitBreakerTests {
         #expect(!isOpenedSlowly)
     }
 
-    @Test("After its time three fetches try, and all others are refused until that is decided")
+    @Test("After the interval three trials run, and others are refused until these end")
     func trials() {
         var circuit = opened()
         for _ in 1...3 { #expect(circuit.admit(limits: limits, now: at(5)) == .trial) }
@@ -77,7 +77,7 @@ struct CircuitBreakerTests {
         #expect(circuit.admit(limits: limits, now: at(5)) == .allowed)
     }
 
-    @Test("One URL that fails whenever it tries does not keep it open; three do")
+    @Test("One URL that fails in all trials does not keep the circuit open; three do")
     func trialsOfOneURL() {
         var circuit = opened()
         #expect(circuit.admit(limits: limits, now: at(5)) == .trial)
@@ -98,7 +98,7 @@ struct CircuitBreakerTests {
         #expect(answered.hasNoHistory)
     }
 
-    @Test("Trials that fail come less and less often, up to ten times the first pause")
+    @Test("Failing trials increase the interval, up to tenfold")
     func pausesGrow() {
         var circuit = opened()
         var now = at(0)
@@ -110,13 +110,13 @@ struct CircuitBreakerTests {
             pauses.append(pause.seconds)
             now = now + pause
             #expect(circuit.admit(limits: limits, now: now) == .trial)
-            // A connection that fails needs no second opinion.
+            // A failed connection needs no second failure.
             _ = circuit.recordFailure(.connection, limits: limits, now: now)
         }
         #expect(pauses == [5, 10, 20, 40, 50, 50])
     }
 
-    @Test("A trial that says nothing leaves its place to another")
+    @Test("A trial without a result leaves its place to another")
     func trialAbandoned() {
         var circuit = opened()
         for _ in 1...3 { _ = circuit.admit(limits: limits, now: at(5)) }
@@ -125,7 +125,7 @@ struct CircuitBreakerTests {
         #expect(circuit.admit(limits: limits, now: at(5)) != .trial)
     }
 
-    @Test("Without a number of failures it never opens")
+    @Test("Without a limit on failures the circuit never opens")
     func off() {
         var circuit = CircuitBreaker()
         let never = CircuitLimits(failures: nil, openInterval: .seconds(5))

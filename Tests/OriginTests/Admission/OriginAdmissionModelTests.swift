@@ -2,17 +2,17 @@ import Ground
 import Origin
 import Testing
 
-/// Loops that do what the gate says, in a random order of events.
+/// Event loops that follow the admission's decisions, under random events.
 private struct Loops {
     let origin = OriginAuthority(host: "a.example", port: 80)
     let loopCount = 3
     let connectionsMax: Int
     var gate: OriginAdmission
-    /// Connections that run a fetch, by loop; those idle; those that a loop was asked to close.
+    /// The connections of each loop in use; idle ones; and the requests to close one.
     var busy: [Int]
     var idle: [Int]
     var asked: [Int]
-    /// Fetches that share a busy connection with the one that made it so, by loop.
+    /// The fetches of each loop that share a connection in use.
     var joined: [Int]
     var waiting: [OriginAdmission.TransactionID] = []
     var fetches: UInt64 = 0
@@ -49,7 +49,7 @@ private struct Loops {
         }
     }
 
-    /// A connection of `loop` has room for the first that waits there.
+    /// Lets the first waiting fetch of `loop` join a connection.
     mutating func invite(on loop: Int) {
         guard busy[loop] > 0, let ticket = waiting.first(where: { $0.loop == loop }),
             gate.leaveQueueForShared(ticket, origin)
@@ -58,7 +58,7 @@ private struct Loops {
         joined[loop] += 1
     }
 
-    /// A fetch on `loop` has its answer; the connection may carry another, or is closed.
+    /// Ends a fetch on `loop`; its connection becomes idle, or is closed.
     mutating func finish(on loop: Int, isReusable: Bool) {
         guard busy[loop] > 0 else { return }
         served += 1
@@ -91,7 +91,7 @@ private struct Loops {
         guard asked[loop] > 0 else { return }
         asked[loop] -= 1
         guard idle[loop] > 0 else { return gate.noIdleConnectionClosed(origin) }
-        // The gate counts it as idle no more since it asked.
+        // Since the request it no longer counts as idle.
         idle[loop] -= 1
         close(wasAskedFor: true)
     }
@@ -111,9 +111,9 @@ private struct Loops {
     }
 }
 
-@Suite("Joining a connection that others use")
+@Suite("Joining a shared connection")
 struct OriginGateJoinTests {
-    @Test("Fetches that join pass over one of another loop only so often, and their own never")
+    @Test("Joining fetches overtake another loop's only a limited number of times, their own never")
     func passing() {
         let origin = OriginAuthority(host: "a.example", port: 443, isSecure: true)
         var gate = OriginAdmission(
@@ -137,16 +137,16 @@ struct OriginGateJoinTests {
         #expect(late == .wait(closingIdleOnLoop: nil))
         let isJoined = gate.leaveQueueForShared(ticket(0, 12), origin)
         #expect(!isJoined)
-        // The connection becomes free, and its place goes to the other loop.
+        // The connection becomes free, and its slot goes to the other loop.
         #expect(gate.connectionReleased(origin, on: 0) == .close)
         #expect(gate.connectionClosed(origin) == .granted(ticket(1, 3), origin))
     }
 }
 
-@Suite("Laws of the gate")
+@Suite("Invariants of the admission")
 struct OriginAdmissionModelTests {
     @Test(
-        "The limit holds, nobody waits beside a free place, and everybody is served",
+        "The limit holds, no fetch waits beside a free slot, and all are served",
         arguments: 1...200)
     func laws(seed: Int) {
         var dice = SplitMix64(seed: UInt64(seed))
@@ -162,10 +162,10 @@ struct OriginAdmissionModelTests {
             case 8: loops.expire(on: loop)
             default: loops.giveUp(&dice)
             }
-            let standing = loops.gate.statuses(now: .zero).first
-            #expect(standing?.connections ?? 0 == loops.open)
+            let status = loops.gate.statuses(now: .zero).first
+            #expect(status?.connections ?? 0 == loops.open)
             #expect(loops.open <= loops.connectionsMax)
-            #expect(standing?.waiting ?? 0 == loops.waiting.count)
+            #expect(status?.waiting ?? 0 == loops.waiting.count)
             #expect(loops.waiting.isEmpty || loops.open == loops.connectionsMax)
         }
         var rounds = 0
@@ -181,9 +181,9 @@ struct OriginAdmissionModelTests {
     }
 }
 
-@Suite("Laws of shares at the gate")
+@Suite("Invariants of the quotas")
 struct OriginGateShareTests {
-    /// Three clients that ask, and fetches that end, on one loop.
+    /// Three clients and their fetches on one loop.
     private struct Clients {
         let origin = OriginAuthority(host: "a.example", port: 80)
         let share = 2
@@ -217,7 +217,7 @@ struct OriginGateShareTests {
             busy[ticket] = nil
             let ended = gate.transactionEnded(
                 ticket, origin, .succeeded, now: .zero, releases: isReusable)
-            for news in ended.news { take(news) }
+            for update in ended.updates { take(update) }
             let release = isReusable ? gate.connectionReleased(origin, on: 0) : .close
             switch release {
             case .keep: idle += 1
@@ -226,8 +226,8 @@ struct OriginGateShareTests {
             }
         }
 
-        private mutating func take(_ news: OriginAdmission.Update) {
-            if case .granted(let ticket, _) = news { serve(ticket) }
+        private mutating func take(_ update: OriginAdmission.Update) {
+            if case .granted(let ticket, _) = update { serve(ticket) }
         }
 
         private mutating func serve(_ ticket: OriginAdmission.TransactionID) {
@@ -236,7 +236,7 @@ struct OriginGateShareTests {
     }
 
     @Test(
-        "Nobody has more than its share, nor waits beside a place for it, and all are served",
+        "No client exceeds its quota or waits beside a slot for it, and all are served",
         arguments: 1...200)
     func laws(seed: Int) {
         var dice = SplitMix64(seed: UInt64(seed))

@@ -2,7 +2,7 @@ import Ground
 import Origin
 import Testing
 
-@Suite("Places, queue and circuit of each origin")
+@Suite("Slots, queue and circuit of each origin")
 struct OriginAdmissionTests {
     private let origin = OriginAuthority(host: "a.example", port: 80)
     private let other = OriginAuthority(host: "b.example", port: 80)
@@ -20,7 +20,7 @@ struct OriginAdmissionTests {
 
     private func at(_ seconds: Int64) -> Instant { .zero + .seconds(seconds) }
 
-    @Test("So many connections, then so many who wait, then none")
+    @Test("Requests get a slot, then a place in the queue, and then are refused")
     func limits() {
         var gate = gate()
         #expect(gate.requestAdmission(ticket(1), at: origin, now: at(0)) == .open)
@@ -32,14 +32,14 @@ struct OriginAdmissionTests {
             gate.requestAdmission(ticket(4), at: origin, now: at(0))
                 == .wait(closingIdleOnLoop: nil))
         #expect(gate.requestAdmission(ticket(5), at: origin, now: at(0)) == .refused(.queueFull))
-        // Another origin has places of its own.
+        // Another origin has slots of its own.
         #expect(gate.requestAdmission(ticket(6), at: other, now: at(0)) == .open)
         #expect(gate.connectionClosed(origin) == .granted(ticket(3), origin))
         #expect(gate.connectionClosed(origin) == .granted(ticket(4), origin))
         #expect(gate.connectionClosed(origin) == nil)
     }
 
-    @Test("A connection that becomes free is kept, or goes to whoever waits on its loop")
+    @Test("A connection that becomes free stays idle, or serves a fetch waiting on its loop")
     func released() {
         var gate = gate(connections: 1)
         _ = gate.requestAdmission(ticket(1), at: origin, now: at(0))
@@ -52,7 +52,7 @@ struct OriginAdmissionTests {
         #expect(gate.connectionClosed(origin) == .granted(ticket(4, loop: 1), origin))
     }
 
-    @Test("A loop's own fetches pass over another loop's only so often")
+    @Test("A loop's own fetches overtake another loop's only a limited number of times")
     func passedOver() {
         var gate = gate(connections: 1, queue: 100)
         _ = gate.requestAdmission(ticket(1), at: origin, now: at(0))
@@ -66,7 +66,7 @@ struct OriginAdmissionTests {
         #expect(gate.connectionClosed(origin) == .granted(ticket(2, loop: 1), origin))
     }
 
-    @Test("Who waits gets the place of a connection that is idle on another loop")
+    @Test("A waiting fetch gets the slot of an idle connection on another loop")
     func idleElsewhere() {
         var gate = gate(connections: 1)
         _ = gate.requestAdmission(ticket(1), at: origin, now: at(0))
@@ -74,14 +74,14 @@ struct OriginAdmissionTests {
         let wanted = ticket(2, loop: 1)
         #expect(
             gate.requestAdmission(wanted, at: origin, now: at(0)) == .wait(closingIdleOnLoop: 0))
-        // It is asked for once, and no fetch takes it meanwhile.
+        // It is requested once, and no other fetch gets it meanwhile.
         let next = ticket(3, loop: 0)
         #expect(
             gate.requestAdmission(next, at: origin, now: at(0)) == .wait(closingIdleOnLoop: nil))
         #expect(gate.connectionClosed(origin, wasRequested: true) == .granted(wanted, origin))
     }
 
-    @Test("A fetch that left waits no more")
+    @Test("A cancelled fetch no longer waits")
     func left() {
         var gate = gate(connections: 1)
         _ = gate.requestAdmission(ticket(1), at: origin, now: at(0))
@@ -91,16 +91,16 @@ struct OriginAdmissionTests {
         #expect(gate.connectionClosed(origin) == .granted(ticket(3), origin))
     }
 
-    @Test("A circuit that opens sends away who waits, and refuses until its time")
+    @Test("An opening circuit refuses waiting and new fetches for its interval")
     func circuit() {
         var gate = gate(connections: 1)
         _ = gate.requestAdmission(ticket(1), at: origin, now: at(0))
         _ = gate.requestAdmission(ticket(2), at: origin, now: at(0))
         var ended = gate.transactionEnded(ticket(1), origin, .failed(.connection), now: at(0))
-        #expect(ended.change == nil && ended.news.isEmpty)
+        #expect(ended.change == nil && ended.updates.isEmpty)
         ended = gate.transactionEnded(ticket(9), origin, .failed(.connection), now: at(0))
         #expect(ended.change == .opened(failures: 2, openInterval: .seconds(5)))
-        #expect(ended.news == [.refused(ticket(2), retryAfter: .seconds(5))])
+        #expect(ended.updates == [.refused(ticket(2), retryAfter: .seconds(5))])
         #expect(gate.connectionClosed(origin) == nil)
         #expect(
             gate.requestAdmission(ticket(3), at: origin, now: at(1))
@@ -114,14 +114,14 @@ struct OriginAdmissionTests {
         #expect(
             gate.requestAdmission(ticket(5), at: origin, now: at(5))
                 == .refused(.circuitOpen(retryAfter: .seconds(1))))
-        // What began before says nothing now.
+        // The result of a transaction from before the opening is ignored.
         ended = gate.transactionEnded(ticket(8), origin, .failed(.connection), now: at(5))
         #expect(ended.change == nil)
         #expect(gate.responseReceived(origin) == .closed)
         #expect(gate.requestAdmission(ticket(6), at: origin, now: at(5)) != .refused(.queueFull))
     }
 
-    @Test("A trial that is cancelled leaves the next one to try")
+    @Test("A cancelled trial leaves its place to the next")
     func trialCancelled() {
         var gate = gate(connections: 3, failures: 1)
         _ = gate.requestAdmission(ticket(1), at: origin, now: at(0))
@@ -131,7 +131,7 @@ struct OriginAdmissionTests {
         #expect(gate.requestAdmission(ticket(3), at: origin, now: at(5)) == .open)
     }
 
-    @Test("A client has its share of places and queue, and others go before it")
+    @Test("A client has a quota of slots and queue, beyond which others are served first")
     func clients() {
         var gate = OriginAdmission(
             settings: OriginAdmission.Settings(
@@ -153,19 +153,19 @@ struct OriginAdmissionTests {
         let last = gate.requestAdmission(ticket(5), for: bad, at: origin, now: at(0))
         #expect(last == .refused(.quotaExhausted))
         #expect(gate.requestAdmission(ticket(6), for: good, at: origin, now: at(0)) == .open)
-        // A connection that becomes free is for those who lack one, and not a share.
+        // A connection that becomes free serves a fetch short of a slot, not of a quota.
         #expect(gate.requestAdmission(ticket(7), for: good, at: origin, now: at(0)) == .open)
         _ = gate.transactionEnded(ticket(7), origin, .succeeded, now: at(0))
         #expect(gate.connectionReleased(origin, on: 0) == .keep)
         _ = gate.transactionEnded(ticket(1), origin, .succeeded, now: at(0))
         #expect(gate.connectionReleased(origin, on: 0) == .assign(ticket(3)))
-        // One that is not released leaves its share all the same.
+        // A connection that is not released no longer counts towards the quota either.
         let ended = gate.transactionEnded(ticket(2), origin, .neutral, now: at(0), releases: false)
-        #expect(ended.news.isEmpty)
+        #expect(ended.updates.isEmpty)
         #expect(gate.connectionClosed(origin) == .granted(ticket(4), origin))
     }
 
-    @Test("Of those who wait the client with the fewest connections is served first")
+    @Test("The waiting client with the fewest connections is served first")
     func fewest() {
         var gate = gate(connections: 3, queue: 9, failures: nil)
         let busy = [QuotaHolder.client(.v4(1))]
@@ -180,14 +180,14 @@ struct OriginAdmissionTests {
             _ = gate.transactionEnded(ticket(fetch), origin, .succeeded, now: at(0))
             return gate.connectionReleased(origin, on: 0)
         }
-        // Two are left to the one, and one to the other; then they take turns.
+        // One client has two left, the other one; then they alternate.
         #expect(next(after: 1) == .assign(ticket(6)))
         #expect(next(after: 2) == .assign(ticket(4)))
         #expect(next(after: 4) == .assign(ticket(5)))
         #expect(next(after: 6) == .assign(ticket(7)))
     }
 
-    @Test("Requests with bodies have their share of an origin's places")
+    @Test("Requests with bodies have a quota of an origin's slots")
     func uploads() {
         var gate = OriginAdmission(
             settings: OriginAdmission.Settings(
@@ -207,7 +207,7 @@ struct OriginAdmissionTests {
         #expect(!gate.isContended(origin))
     }
 
-    @Test("Higher limits let in who waits")
+    @Test("Higher limits admit waiting fetches")
     func adopted() {
         var gate = gate(connections: 1)
         for number in 1...3 {

@@ -2,7 +2,7 @@ import Ground
 import Origin
 import Testing
 
-@Suite("Shares of what is limited")
+@Suite("Quotas on a limited resource")
 struct QuotaTableTests {
     private let client = QuotaHolder.client(.v4(0x0808_0808))
     private let other = QuotaHolder.client(.v4(0x0808_0809))
@@ -13,7 +13,7 @@ struct QuotaTableTests {
                 slotsMax: placesMax, clientPercent: 25, originPercent: 75, uploadPercent: 50))
     }
 
-    @Test("A holder has its share at most, and others go on")
+    @Test("A holder is limited to its quota, and others are not affected")
     func share() {
         var table = table()
         for _ in 1...2 {
@@ -26,7 +26,7 @@ struct QuotaTableTests {
         #expect(table.exhaustion(to: [client]) == nil)
     }
 
-    @Test("Who belongs to several needs room with each of them")
+    @Test("A request with several holders needs quota for each")
     func several() {
         var table = table()
         let site = QuotaHolder.site("a.example")
@@ -42,7 +42,7 @@ struct QuotaTableTests {
         #expect(table.exhaustion(to: [site, other]) == nil)
     }
 
-    @Test("Without holders only the places count, of which a share is one at least")
+    @Test("Without holders only the capacity counts; a quota is at least one")
     func places() {
         var table = table(2)
         table.acquire([client])
@@ -52,7 +52,7 @@ struct QuotaTableTests {
         #expect(table.hasQuota(for: [other]))
     }
 
-    @Test("A share of all is none: what is wanting is a place")
+    @Test("With a quota of everything, only capacity is exhausted")
     func everything() {
         var table = QuotaTable(QuotaTable.Limits(slotsMax: 2))
         for _ in 1...2 { table.acquire([client]) }
@@ -60,7 +60,7 @@ struct QuotaTableTests {
     }
 
     @Test(
-        "Who owns an origin is told by the end of its name",
+        "The owner of an origin is the last labels of its name",
         arguments: [
             ("a.b.example.com", "example.com"), ("example.com", "example.com"),
             ("localhost", "localhost"), ("a.example.co.uk", "example.co.uk"),
@@ -72,7 +72,7 @@ struct QuotaTableTests {
         #expect(holder == .origin(name))
     }
 
-    @Test("A client is its address, of IPv6 the /64; this machine is none")
+    @Test("A client is its IPv4 address or IPv6 /64; loopback is none")
     func clients() {
         func holder(_ text: String) -> QuotaHolder? {
             QuotaHolder(clientAt: IPAddress(text))

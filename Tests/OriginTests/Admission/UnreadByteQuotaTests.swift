@@ -2,13 +2,13 @@ import Ground
 import Origin
 import Testing
 
-@Suite("What is fetched for clients that do not read it")
+@Suite("Quota of bytes that no client reads")
 struct UnreadByteQuotaTests {
     private let client = QuotaHolder.client(.v4(0x0808_0808))
     private let other = QuotaHolder.client(.v4(0x0808_0809))
     private let start = Instant(nanoseconds: 1_000_000_000_000)
 
-    @Test("a client has so many bytes a minute, which the last it takes may exceed")
+    @Test("A client has a quota of bytes a minute, which its last request may exceed")
     func limit() {
         var allowance = UnreadByteQuota(bytesMax: 100)
         #expect(allowance.consume(99, for: client, now: start) == true)
@@ -18,7 +18,7 @@ struct UnreadByteQuotaTests {
         #expect(allowance.consume(1, for: client, now: start + .seconds(60)) == true)
     }
 
-    @Test("others have as much, and so have requests of no client")
+    @Test("Other clients, and requests without a client, have quotas of their own")
     func others() {
         var allowance = UnreadByteQuota(bytesMax: 100)
         #expect(allowance.consume(.max, for: client, now: start) == true)
@@ -27,7 +27,7 @@ struct UnreadByteQuotaTests {
         #expect(!allowance.hasRemaining(for: nil, now: start))
     }
 
-    @Test("a limit of none gives nothing; a higher one holds at once")
+    @Test("A quota of zero allows nothing; a higher one applies at once")
     func changed() {
         var allowance = UnreadByteQuota(bytesMax: 0)
         #expect(!allowance.hasRemaining(for: client, now: start))
@@ -37,7 +37,7 @@ struct UnreadByteQuotaTests {
         #expect(!allowance.hasRemaining(for: client, now: start))
     }
 
-    @Test("of too many clients the last ones share what those without a name have")
+    @Test("Beyond the limit on clients, the rest share the quota of requests without a client")
     func bounded() {
         var allowance = UnreadByteQuota(bytesMax: 100, clientsMax: 2)
         #expect(allowance.consume(100, for: nil, now: start) == true)

@@ -5,9 +5,9 @@ import NIOPosix
 import Origin
 import Testing
 
-@Suite("Connections of the client")
+@Suite("Connections of the origin client")
 struct ConnectionTests {
-    @Test("A connection is used again for the same origin")
+    @Test("A connection is reused for the same origin")
     func keepAlive() async throws {
         try await Rig.run { rig in
             let origin = try await rig.origin(hi + hi + hi)
@@ -17,7 +17,7 @@ struct ConnectionTests {
         }
     }
 
-    @Test("A connection that the origin closes while it is idle is forgotten")
+    @Test("A connection that the origin closes while idle is dropped")
     func closedWhileIdle() async throws {
         try await Rig.run { rig in
             let origin = try await rig.origin(hi + [.awaitGate, .close], hi)
@@ -30,7 +30,7 @@ struct ConnectionTests {
         }
     }
 
-    @Test("A connection on which something comes unasked is closed")
+    @Test("A connection with unsolicited bytes is closed")
     func unasked() async throws {
         try await Rig.run { rig in
             let origin = try await rig.origin(hi + [.awaitGate, .send("HTTP/1.1 200 OK\r\n\r\n")])
@@ -40,7 +40,7 @@ struct ConnectionTests {
         }
     }
 
-    @Test("An idle connection is closed after the limit")
+    @Test("An idle connection is closed after the idle limit")
     func idleLimit() async throws {
         try await Rig.run(settings: { $0.idleConnectionLimit = .milliseconds(5) }) { rig in
             let origin = try await rig.origin(hi)
@@ -50,7 +50,7 @@ struct ConnectionTests {
     }
 
     @Test(
-        "A reused connection that ends before a byte of its answer is replaced once",
+        "A reused connection that ends before a byte of the response is replaced once",
         arguments: [ByteOrigin.Step.close, .reset])
     func retried(how: ByteOrigin.Step) async throws {
         try await Rig.run { rig in
@@ -74,7 +74,7 @@ struct ConnectionTests {
         }
     }
 
-    @Test("After one byte of an answer nothing is asked again")
+    @Test("After one byte of a response there is no retry")
     func notRetried() async throws {
         try await Rig.run { rig in
             let origin = try await rig.origin(hi + [.awaitRequestHead, .send("H"), .close])
@@ -85,7 +85,7 @@ struct ConnectionTests {
         }
     }
 
-    @Test("Many fetches at once all arrive, and leave idle connections within their limit")
+    @Test("Many concurrent fetches succeed and leave no more idle connections than allowed")
     func many() async throws {
         try await Rig.run(settings: { $0.idleConnectionsPerOriginMax = 10 }) { rig in
             let again = Array(repeating: hi, count: 300).flatMap { $0 }
@@ -99,7 +99,7 @@ struct ConnectionTests {
         }
     }
 
-    @Test("Past the number of connections a fetch is refused as overload")
+    @Test("At the limit on connections a fetch is refused as overloaded")
     func connectionsMax() async throws {
         try await Rig.run(settings: { $0.connectionsMax = 1 }) { rig in
             let origin = try await rig.origin([.awaitRequestHead, .awaitGate] + hi.dropFirst(), hi)
@@ -111,7 +111,7 @@ struct ConnectionTests {
         }
     }
 
-    @Test("An idle connection to another origin makes room at the limit")
+    @Test("At the limit an idle connection to another origin is replaced")
     func replaced() async throws {
         try await Rig.run(settings: { $0.connectionsMax = 1 }) { rig in
             let one = try await rig.origin(hi)
@@ -122,7 +122,7 @@ struct ConnectionTests {
         }
     }
 
-    @Test("Shutting down fails what runs and refuses what comes")
+    @Test("Shutting down fails running fetches and refuses new ones")
     func shutDown() async throws {
         try await Rig.run { rig in
             let origin = try await rig.origin([.awaitRequestHead, .awaitGate])
@@ -134,10 +134,10 @@ struct ConnectionTests {
         }
     }
 
-    @Test("Nobody listening is a failed connection that names no address")
+    @Test("A refused connection is reported without its address")
     func nobody() async throws {
         try await Rig.run(names: ["nobody.example": [["127.0.0.1"]]]) { rig in
-            // The port of a connection of ours: taken, so that no other test can listen on it.
+            // The local port of a connection of ours, so that no other test can listen on it.
             let origin = try await rig.origin(hi)
             let taken = try await ClientBootstrap(group: rig.group)
                 .connect(host: "127.0.0.1", port: Int(origin.port)).get()

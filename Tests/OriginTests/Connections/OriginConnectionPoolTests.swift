@@ -2,7 +2,7 @@ import Ground
 import Origin
 import Testing
 
-@Suite("The pool of connections")
+@Suite("The connection pool")
 struct OriginConnectionPoolTests {
     let a = OriginAuthority(host: "a.example", port: 80)
     let b = OriginAuthority(host: "b.example", port: 80)
@@ -21,7 +21,7 @@ struct OriginConnectionPoolTests {
 
     private func at(_ seconds: Int64) -> Instant { .zero + .seconds(seconds) }
 
-    /// Opens a connection and lets its answer end at `seconds`.
+    /// Opens a connection whose response ends at `seconds`.
     private func idle(
         _ number: UInt64, _ origin: OriginAuthority, at seconds: Int64,
         in pool: inout OriginConnectionPool
@@ -30,7 +30,7 @@ struct OriginConnectionPoolTests {
         return pool.connectionReleased(OriginConnectionID(number), to: origin, now: at(seconds))
     }
 
-    @Test("The connection used last is used next")
+    @Test("The most recently used connection is used next")
     func mostRecentFirst() {
         var pool = pool()
         for number in 1...3 { #expect(idle(UInt64(number), a, at: 0, in: &pool) == []) }
@@ -43,7 +43,7 @@ struct OriginConnectionPoolTests {
         #expect(pool.openCount == 3 && pool.idleCount == 0)
     }
 
-    @Test("A connection is used for the host and port it was opened to, and no other")
+    @Test("A connection is used only for the host and port to which it was opened")
     func perOrigin() {
         var pool = pool()
         #expect(idle(1, a, at: 0, in: &pool) == [])
@@ -52,7 +52,7 @@ struct OriginConnectionPoolTests {
         #expect(pool.takeIdleConnection(to: a) == OriginConnectionID(1))
     }
 
-    @Test("Past the number of idle connections to one origin, the oldest of them is closed")
+    @Test("At the limit on idle connections to an origin, the oldest of them is closed")
     func idlePerOriginMax() {
         var pool = pool(perOrigin: 2)
         #expect(idle(1, b, at: 0, in: &pool) == [])
@@ -62,7 +62,7 @@ struct OriginConnectionPoolTests {
         #expect(pool.idleCount == 3)
     }
 
-    @Test("Past the number of all idle connections, the oldest of all is closed")
+    @Test("At the limit on all idle connections, the oldest of all is closed")
     func idleMax() {
         var pool = pool(idle: 2)
         #expect(idle(1, b, at: 0, in: &pool) == [])
@@ -78,7 +78,7 @@ struct OriginConnectionPoolTests {
         #expect(pool.idleCount == 0)
     }
 
-    @Test("With no time to be idle allowed, a released connection is closed")
+    @Test("With an idle limit of zero, a released connection is closed")
     func idleForNoTime() {
         var pool = pool(limit: .zero)
         #expect(idle(1, a, at: 0, in: &pool) == [OriginConnectionID(1)])
@@ -98,10 +98,10 @@ struct OriginConnectionPoolTests {
         #expect(pool.deadline == at(13))
         #expect(pool.removeExpired(now: at(99)) == [OriginConnectionID(2)])
         #expect(pool.deadline == nil)
-        #expect(pool.openCount == 2, "they count as open until their closing is reported")
+        #expect(pool.openCount == 2, "they count as open until their close is reported")
     }
 
-    @Test("A connection that the origin closed is not used again")
+    @Test("A connection that the origin closed is not reused")
     func originCloses() {
         var pool = pool()
         _ = idle(1, a, at: 0, in: &pool)
@@ -110,7 +110,7 @@ struct OriginConnectionPoolTests {
         #expect(pool.openCount == 0 && pool.idleCount == 0 && pool.deadline == nil)
     }
 
-    @Test("At the limit an idle connection makes room; without one, opening is refused")
+    @Test("At the limit an idle connection is replaced; without one, opening is refused")
     func connectionsMax() {
         var pool = pool(connections: 2)
         _ = idle(1, a, at: 0, in: &pool)

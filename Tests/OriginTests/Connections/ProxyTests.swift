@@ -35,7 +35,7 @@ struct ProxyTests {
         try await group.shutdownGracefully()
     }
 
-    @Test("It is asked for the address that the node has looked up and judged; then the origin is")
+    @Test("The tunnel is requested for an address that the node resolved and checked")
     func tunnelled() async throws {
         let names = ["a.example": [["192.0.2.7"]]]
         try await withProxy(Self.tunnel + hi + hi, names: names) { rig, proxy in
@@ -52,33 +52,32 @@ struct ProxyTests {
         }
     }
 
-    @Test("An address that the guard refuses is not asked for")
+    @Test("No tunnel is requested to an address that the guard refuses")
     func guarded() async throws {
         let names = ["a.example": [["10.0.0.1"]]]
         try await withProxy(Self.tunnel + hi, names: names) { rig, proxy in
             guard case .addressRefused? = try await rig.get(80, host: "a.example").failure else {
-                Issue.record("the proxy was asked for a private address")
+                Issue.record("a tunnel to a private address was requested")
                 return
             }
             #expect(proxy.connections == 0)
         }
     }
 
-    @Test(
-        "A proxy that looks names up is asked for the name; addresses pass the guard all the same")
+    @Test("A resolving proxy is given the name; literal addresses are checked nevertheless")
     func names() async throws {
         try await withProxy(Self.tunnel + hi, looksUpNames: true) { rig, proxy in
             #expect(try await rig.get(8080, host: "a.example").text == "hi")
             #expect(proxy.requests.first?.hasPrefix("CONNECT a.example:8080 HTTP/1.1\r\n") == true)
             #expect(rig.resolver.asked("a.example") == 0)
             guard case .addressRefused? = try await rig.get(80, host: "10.0.0.1").failure else {
-                Issue.record("the proxy was asked for a private address")
+                Issue.record("a tunnel to a private address was requested")
                 return
             }
         }
     }
 
-    @Test("The proxy's own name may be of any address, and each is tried")
+    @Test("The proxy's own name may have any address, and each is tried")
     func proxyName() async throws {
         let names = ["proxy.example": [["127.0.0.3", "127.0.0.1"]]]
         try await withProxy(
@@ -105,7 +104,7 @@ struct ProxyTests {
         ),
     ]
 
-    @Test("Why there is no tunnel is told, and nothing is sent to it", arguments: refusals)
+    @Test("A refused tunnel gives the reason, and nothing is sent to it", arguments: refusals)
     func refused(script: [ByteOrigin.Step], reason: String) async throws {
         try await withProxy(script) { rig, proxy in
             let outcome = try await rig.get(80, host: "192.0.2.1")
@@ -115,14 +114,14 @@ struct ProxyTests {
         }
     }
 
-    @Test("What is not HTTP is no tunnel, nor is silence")
+    @Test("A response that is not HTTP, and silence, are no tunnel")
     func nonsense() async throws {
         try await withProxy([.awaitRequestHead, .send("SSH-2.0-x\r\n\r\n")]) { rig, _ in
             guard
                 case .connectFailed(_, let reason)? =
                     try await rig.get(80, host: "192.0.2.1").failure
             else {
-                Issue.record("nonsense was taken for a tunnel")
+                Issue.record("an invalid response was taken for a tunnel")
                 return
             }
             #expect(reason.hasPrefix("the proxy's answer is not valid HTTP/1.1"))
@@ -140,9 +139,9 @@ struct ProxyTests {
         }
     }
 
-    @Test("A proxy that is not there is named as that")
+    @Test("An unreachable proxy is reported as such")
     func absent() async throws {
-        // Nobody listens there.
+        // No process listens there.
         let settings: @Sendable (inout OriginSettings) -> Void = {
             $0.proxy = ForwardProxy(
                 OriginAuthority(host: "127.0.0.99", port: 1), resolvesNames: false)

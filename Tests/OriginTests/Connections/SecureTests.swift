@@ -10,7 +10,7 @@ import Wire
 
 @Suite("Origins over TLS")
 struct SecureTests {
-    /// Runs `body` with a client that believes `trust`, and an origin that shows `certificate`.
+    /// Runs `body` with a client with the trust store `trust` and an origin with `certificate`.
     private func with(
         showing certificate: TestCertificate = Secure.good, trust: OriginTrustStore? = nil,
         notifies: Bool = true, protocols: [TLSApplicationProtocol] = [.http11],
@@ -27,7 +27,7 @@ struct SecureTests {
         }
     }
 
-    @Test("An answer comes by name and by address, and the connection is kept")
+    @Test("A response arrives by name and by address, and the connection is kept")
     func fetched() async throws {
         try await with(hi + hi) { rig, origin in
             for _ in 0..<2 {
@@ -42,7 +42,7 @@ struct SecureTests {
         }
     }
 
-    @Test("A certificate that fails a check is refused, and the failure says which")
+    @Test("A certificate that fails a check is refused, and the failure names the check")
     func certificates() async throws {
         let authority = Secure.authority
         let stranger = TestCertificate("Stranger", isIssuer: true)
@@ -58,14 +58,14 @@ struct SecureTests {
             ),
             ("is self-signed and not trusted", TestCertificate("s", names: names)),
             (
-                "leads to no issuer that is trusted; the last one named is “CN=Stranger”",
+                "does not lead to a trusted issuer; the last one named is “CN=Stranger”",
                 TestCertificate("u", names: names, issuer: stranger)
             ),
             (
                 "is not for a.example; it is for b.example",
                 TestCertificate("w", names: "DNS:b.example", issuer: authority)
             ),
-            // A common name is none (RFC 9110 §4.3.4).
+            // A common name is not used (RFC 9110 §4.3.4).
             (
                 "is not for a.example; it is for no host",
                 TestCertificate("a.example", issuer: authority)
@@ -83,18 +83,19 @@ struct SecureTests {
         }
     }
 
-    @Test("An address must stand in the certificate as one")
+    @Test("An address must be in the certificate as an address")
     func addresses() async throws {
         let named = TestCertificate("n", names: "DNS:127.0.0.1", issuer: Secure.authority)
         try await with(showing: named, hi) { rig, origin in
             guard case .wrongHost? = try await rig.getSecure(origin.port).tlsCause else {
-                Issue.record("a name was taken for an address")
+                Issue.record("a name was accepted for an address")
                 return
             }
         }
     }
 
-    @Test("A certificate that is refused is not tried at the next address, a cut handshake is")
+    @Test(
+        "After a refused certificate no other address is tried; after a truncated handshake one is")
     func nextAddress() async throws {
         let names = ["a.example": [["127.0.0.1", "127.0.0.2"]]]
         let trust = try Secure.trust()
@@ -116,7 +117,7 @@ struct SecureTests {
         }
     }
 
-    @Test("What is no TLS, an alert and an old version are told apart")
+    @Test("Plain text, an alert and an old version give different failures")
     func handshakes() async throws {
         let rows: [([ByteOrigin.Step], TLSFailureCause)] = [
             ([.send("HTTP/1.1 400 Bad Request\r\n\r\n"), .awaitGate], .notTLS(firstByte: 0x48)),
@@ -133,8 +134,7 @@ struct SecureTests {
         }
     }
 
-    @Test(
-        "A handshake that comes to nothing ends with the limit on connecting, and says what it was")
+    @Test("A stalled handshake ends with the connect limit and is named in the failure")
     func handshakeTimesOut() async throws {
         let trust = try Secure.trust()
         try await Rig.run(settings: {
@@ -147,20 +147,20 @@ struct SecureTests {
         }
     }
 
-    @Test("Not a byte goes to an address that the guard refuses")
+    @Test("No byte is sent to an address that the guard refuses")
     func guarded() async throws {
         let trust = try Secure.trust()
         try await Rig.run(opening: [], settings: { $0.trustStore = trust }) { rig in
             let origin = try await rig.origin([.awaitRequestHead])
             guard case .addressRefused? = try await rig.getSecure(origin.port).failure else {
-                Issue.record("the address guard was passed by")
+                Issue.record("the address guard was bypassed")
                 return
             }
             #expect(origin.connections == 0)
         }
     }
 
-    @Test("A body that ends with the connection is whole with close_notify, and cut without")
+    @Test("A body delimited by close is complete with close_notify and truncated without")
     func untilClose() async throws {
         let script: [ByteOrigin.Step] = [
             .awaitRequestHead, .send("HTTP/1.1 200 OK\r\n\r\nhello"), .close,
@@ -175,7 +175,7 @@ struct SecureTests {
         }
     }
 
-    @Test("A body that says its end needs no close_notify")
+    @Test("A body with explicit framing needs no close_notify")
     func framed() async throws {
         for framing in [
             "Content-Length: 2\r\n\r\nhi", "Transfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\n\r\n",
@@ -191,7 +191,7 @@ struct SecureTests {
         }
     }
 
-    @Test("A body that was cut is not whole, whatever cut it")
+    @Test("A truncated body is incomplete, whatever ended it")
     func truncated() async throws {
         let script: [ByteOrigin.Step] = [
             .awaitRequestHead, .send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello"), .close,
@@ -221,7 +221,7 @@ struct SecureTests {
         }
     }
 
-    @Test("A redirect from https to http is followed, under the guard")
+    @Test("A redirect from https to http is followed, subject to the guard")
     func redirectedDown() async throws {
         let trust = try Secure.trust()
         let server = try Secure.server()
@@ -241,7 +241,7 @@ struct SecureTests {
         }
     }
 
-    @Test("A session is resumed with the ticket of the one before")
+    @Test("A session is resumed with the ticket of the previous one")
     func resumed() async throws {
         let keys = TicketKeys(
             now: bootClock(), entropy: (0..<TicketKeys.entropyBytes).map { UInt8($0) })
@@ -278,7 +278,7 @@ struct SecureTests {
         }
     }
 
-    @Test("What was made under a site's own trust is not used under another's")
+    @Test("Connections under a site's own trust are not used under another's")
     func trusts() async throws {
         let other = TestCertificate("Other authority", isIssuer: true)
         let trust = try Secure.trust()
@@ -297,14 +297,14 @@ struct SecureTests {
             #expect(plain.text == "hi")
             #expect(refused.tlsCause == .unknownIssuer("CN=Origins' authority"))
             let own = try await fetch(trust)
-            // Another value that says the same.
+            // Another value with equal content.
             let again = try await fetch(Secure.trust())
             #expect(own.text == "hi" && again.text == "hi")
             #expect(origin.connections == 3)
         }
     }
 
-    @Test("New trust closes what was opened under the old, and holds for what comes")
+    @Test("A changed trust closes existing connections and applies to new ones")
     func reloaded() async throws {
         let other = try Secure.trust(TestCertificate("Other authority", isIssuer: true))
         try await with(hi + hi) { rig, origin in
@@ -345,8 +345,8 @@ struct SecureTests {
         try await group.shutdownGracefully()
     }
 
-    @Test("TLS that fails is told once for a reason, and again when it is mended")
-    func told() async throws {
+    @Test("A TLS failure is reported once for each reason, and its end once")
+    func reported() async throws {
         let server = try Secure.server()
         let pin = try #require(TLSPin(Self.pin))
         let pinned = try Secure.trust(nil, pins: [pin])
@@ -364,7 +364,7 @@ struct SecureTests {
             for _ in 0..<2 { #expect(try await rig.getSecure(origin.port).text == "hi") }
             #expect(rig.events.value.count == 2)
             guard case .tlsSucceeded? = rig.events.value.last else {
-                Issue.record("nobody is told that it is mended")
+                Issue.record("the end of the failure is not reported")
                 return
             }
         }

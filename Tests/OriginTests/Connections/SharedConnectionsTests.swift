@@ -1,13 +1,13 @@
 import Origin
 import Testing
 
-@Suite("Fetches that share connections")
+@Suite("Sharing connections")
 struct SharedConnectionsTests {
     let origin = OriginAuthority(host: "a.example", port: 443, isSecure: true)
     let first = OriginConnectionID(1)
     let second = OriginConnectionID(2)
 
-    /// Fetch 1 opens, and those that follow wait.
+    /// A state in which fetch 1 opens a connection and the others wait.
     private func opening(waiting: ClosedRange<UInt64>) -> SharedConnections {
         var shared = SharedConnections(waitingMax: 100)
         #expect(shared.connectionDecision(by: 1, to: origin) == .openOwn)
@@ -16,7 +16,7 @@ struct SharedConnectionsTests {
         return shared
     }
 
-    @Test("Of fetches that come together one opens; the others join it, in order, as it has room")
+    @Test("Of concurrent fetches one opens a connection; the others join it in order")
     func joined() {
         var shared = opening(waiting: 2...4)
         #expect(
@@ -25,7 +25,7 @@ struct SharedConnectionsTests {
             ])
         #expect(shared.openingEnded(1, to: origin) == [.openOwn(4)])
         #expect(shared.connectionDecision(by: 5, to: origin) == .wait)
-        // The next one waits for a place, and takes room where there is some first.
+        // The next one waits for a slot, and joins a connection with room if there is one first.
         shared.openingStarted(4, to: origin, hasSlot: false)
         #expect(
             shared.capacityChanged(first, to: origin, availableStreams: 1) == [
@@ -36,7 +36,7 @@ struct SharedConnectionsTests {
         #expect(shared.connectionDecision(by: 6, to: origin) == .join(first))
     }
 
-    @Test("The connection that was there first is filled first")
+    @Test("The oldest connection is filled first")
     func order() {
         var shared = SharedConnections(waitingMax: 1)
         _ = shared.capacityChanged(first, to: origin, availableStreams: 1)
@@ -47,7 +47,7 @@ struct SharedConnectionsTests {
         #expect(shared.connectionDecision(by: 3, to: origin) == .join(first))
     }
 
-    @Test("Without sharing all that wait open connections of their own")
+    @Test("If the connection cannot be shared, all waiting fetches open their own")
     func dismissed() {
         var shared = opening(waiting: 2...3)
         #expect(shared.removeWaiting(from: origin) == [2, 3])
@@ -56,7 +56,7 @@ struct SharedConnectionsTests {
         #expect(shared.connectionDecision(by: 4, to: origin) == .openOwn)
     }
 
-    @Test("Who opens and leaves makes the next one open")
+    @Test("If the opening fetch leaves, the next one opens")
     func openerLeaves() {
         var shared = opening(waiting: 2...3)
         let (second, first) = (shared.fetchEnded(2, origin), shared.fetchEnded(1, origin))
@@ -65,7 +65,7 @@ struct SharedConnectionsTests {
         #expect(shared.connectionDecision(by: 3, to: origin) == .openOwn)
     }
 
-    @Test("A connection that ended or is idle is joined no more")
+    @Test("A connection that ended or is idle is not joined")
     func ended() {
         var shared = SharedConnections(waitingMax: 10)
         _ = shared.capacityChanged(first, to: origin, availableStreams: 3)
@@ -76,7 +76,7 @@ struct SharedConnectionsTests {
         #expect(shared.connectionDecision(by: 2, to: origin) == .openOwn)
     }
 
-    @Test("No more wait than may")
+    @Test("The number of waiting fetches is limited")
     func limit() {
         var shared = SharedConnections(waitingMax: 1)
         _ = shared.connectionDecision(by: 1, to: origin)

@@ -6,12 +6,11 @@ import NIOPosix
 import Origin
 import Testing
 
-@Suite("What the loops of a node share")
+@Suite("Limits and names shared by the event loops of a node")
 struct SharingTests {
     static let late: [ByteOrigin.Step] = [.awaitRequestHead, .awaitGate] + hi.dropFirst()
 
-    @Test(
-        "No more connections than allowed are open to an origin, whoever asks, and all are served")
+    @Test("The limit on connections to an origin holds across loops, and all fetches are served")
     func connectionsMax() async throws {
         try await Rig.run(settings: { $0.admission.connectionsMax = 3 }) { rig in
             let busy = Array(repeating: hi, count: 40).flatMap { $0 }
@@ -31,7 +30,7 @@ struct SharingTests {
         }
     }
 
-    @Test("A loop gets the place of a connection that is idle on the other")
+    @Test("A loop gets the slot of an idle connection of the other")
     func idleElsewhere() async throws {
         try await Rig.run(settings: { $0.admission.connectionsMax = 1 }) { rig in
             let origin = try await rig.origin(hi + hi)
@@ -39,16 +38,16 @@ struct SharingTests {
                 #expect(try await rig.get(origin.port).text == "hi")
                 #expect(try await rig.beginBeside(origin.port).get().text == "hi")
             }
-            // The origin hears of a closing a moment later than the gate.
+            // The origin sees a close a moment later than the admission.
             while origin.openConnections > 1 { await Task.yield() }
             #expect(rig.exchange.statistics.connections == 1)
         }
     }
 
-    @Test("A fetch that gives up just as it gets a place gives the place back")
+    @Test("A fetch cancelled as it gets a slot returns the slot")
     func grantedTooLate() async throws {
         try await Rig.run(settings: { $0.admission.connectionsMax = 1 }) { rig in
-            // On a loop of its own: the other two are kept busy.
+            // On a loop of its own, since the other two are kept busy.
             let origin = try await ByteOrigin.listening(
                 on: MultiThreadedEventLoopGroup.singleton, [.awaitRequestHead, .awaitGate, .close],
                 hi)
@@ -63,7 +62,7 @@ struct SharingTests {
                 loop.assumeIsolated().execute {
                     #expect(exchange.statistics.waiting == 1)
                     origin.openGate()
-                    // While this loop stands still, the other one's connection ends.
+                    // While this loop is blocked, the other one's connection ends.
                     while exchange.statistics.waiting > 0 { sched_yield() }
                     fetch.cancel()
                     recorder.giveUp()
@@ -78,7 +77,7 @@ struct SharingTests {
         }
     }
 
-    @Test("Past the queue a fetch is refused at once")
+    @Test("Beyond the queue a fetch is refused at once")
     func queue() async throws {
         try await Rig.run(
             settings: {
@@ -99,7 +98,7 @@ struct SharingTests {
         }
     }
 
-    @Test("In the queue a fetch is refused when its time is over")
+    @Test("A fetch in the queue is refused after the queue time")
     func queueTime() async throws {
         try await Rig.run(
             settings: {
@@ -117,8 +116,7 @@ struct SharingTests {
         }
     }
 
-    @Test(
-        "An origin that fails again and again is left alone by all loops, then tried by a few")
+    @Test("A failing origin's circuit opens for all loops, then a few trials run")
     func circuit() async throws {
         try await Rig.run(
             settings: {
@@ -135,7 +133,7 @@ struct SharingTests {
             }
             let refused = try await rig.beginBeside(origin.port).get()
             guard case .circuitOpen(_, let pause)? = refused.failure else {
-                Issue.record("asked again: \(String(describing: refused.end))")
+                Issue.record("used again: \(String(describing: refused.end))")
                 return
             }
             #expect(pause <= .seconds(3600))
@@ -145,7 +143,7 @@ struct SharingTests {
             for _ in 1...3 { trials.append(try await rig.begin(origin.port)) }
             while origin.connections < 6 { await Task.yield() }
             guard case .circuitOpen? = try await rig.beginBeside(origin.port).get().failure else {
-                Issue.record("another fetch went beside the trials")
+                Issue.record("a fetch ran beside the trials")
                 return
             }
             origin.openGate()
@@ -161,7 +159,7 @@ struct SharingTests {
         }
     }
 
-    /// What the fetch came to, if it is over by the time the loop has gone round.
+    /// The outcome of a fetch, if it has ended after one round of the loop.
     private func firstOf(_ outcome: EventLoopFuture<Outcome>, _ rig: Rig) async throws -> Outcome {
         let box = LockedBox<Outcome?>(nil)
         outcome.whenSuccess { box.value = $0 }
@@ -169,7 +167,7 @@ struct SharingTests {
         return box.value ?? Outcome()
     }
 
-    @Test("A name is looked up once for all loops, and again when its time is over")
+    @Test("A name is looked up once for all loops, and again after its lifetime")
     func names() async throws {
         let names = ["a.example": [["127.0.0.1"]]]
         try await Rig.run(names: names) { rig in
@@ -184,7 +182,7 @@ struct SharingTests {
         }
     }
 
-    @Test("Addresses that take no connection are not used again without asking")
+    @Test("Addresses that refuse a connection are looked up before another use")
     func distrusted() async throws {
         let names = ["a.example": [["127.0.0.3"], ["127.0.0.1"]]]
         try await Rig.run(names: names) { rig in
@@ -198,9 +196,9 @@ struct SharingTests {
         }
     }
 
-    @Test("An address that never answers costs a moment, not the time-out")
+    @Test("An unresponsive address costs the racing delay, not the timeout")
     func happyEyeballs() async throws {
-        // A listener whose backlog is full takes no connection: the kernel drops what comes.
+        // A listener with a full backlog accepts no connection: the kernel drops packets to it.
         let names = ["a.example": [["127.0.0.9", "127.0.0.1"]]]
         try await Rig.run(names: names, settings: { $0.connectLimit = .seconds(3600) }) { rig in
             let origin = try await rig.origin(hi)

@@ -7,11 +7,11 @@ import Testing
 import Trials
 import Wire
 
-@Suite("Answers over HTTP/2")
+@Suite("Responses over HTTP/2")
 struct StreamResponseTests {
     static let whole = Outcome.End.ended(delimitedByClose: false)
 
-    @Test("Cancelling one fetch resets its stream, and the connection goes on")
+    @Test("Cancelling one fetch resets its stream, and the connection continues")
     func cancelled() async throws {
         try await withStreamOrigin({ server, stream, head in
             server.head(stream, "content-length: 100\r\n")
@@ -36,7 +36,7 @@ struct StreamResponseTests {
         }
     }
 
-    @Test("After GOAWAY what runs is finished, and what comes goes elsewhere")
+    @Test("After GOAWAY running fetches end normally, and new ones use another connection")
     func goAway() async throws {
         let held = LockedBox<[Int32]>([])
         try await withStreamOrigin({ server, stream, head in
@@ -64,11 +64,11 @@ struct StreamResponseTests {
         }
     }
 
-    @Test("What the origin has not acted on is asked again elsewhere, once, whatever the method")
+    @Test("A request that the origin did not process is retried once, whatever the method")
     func notActedOn() async throws {
         try await withStreamOrigin({ server, stream, head in
             guard stream.id > 1 else { return server.answer(stream, "first") }
-            // GOAWAY whose last stream is the one before.
+            // GOAWAY with the previous stream as the last.
             server.raw([0, 0, 8, 7, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0])
         }) { rig, origin in
             #expect(try await rig.getSecure(origin.port).text == "first")
@@ -78,7 +78,7 @@ struct StreamResponseTests {
         }
     }
 
-    @Test("A refused stream is asked again once; twice refused is a failure")
+    @Test("A refused stream is retried once; the second refusal is a failure")
     func refused() async throws {
         let count = LockedBox(0)
         try await withStreamOrigin({ server, stream, head in
@@ -97,7 +97,7 @@ struct StreamResponseTests {
         }
     }
 
-    @Test("A stream that the origin breaks off fails, and no other does")
+    @Test("A stream that the origin resets fails, and no other does")
     func brokenOff() async throws {
         try await withStreamOrigin({ server, stream, head in
             guard head.contains("/bad") else { return server.answer(stream, "ok") }
@@ -113,7 +113,7 @@ struct StreamResponseTests {
         }
     }
 
-    @Test("A body that is not as long as it says is no answer")
+    @Test("A body of another length than announced is invalid")
     func lengths() async throws {
         for (length, failure) in [
             (9, OriginFailure.http2(.protocolError, byOrigin: false)),
@@ -130,7 +130,7 @@ struct StreamResponseTests {
         }
     }
 
-    @Test("A connection that is cut cuts the answers on it; one without an answer is asked again")
+    @Test("A lost connection fails responses in progress, and unanswered requests are retried")
     func cut() async throws {
         let count = LockedBox(0)
         try await withStreamOrigin({ server, stream, head in
@@ -155,7 +155,7 @@ struct StreamResponseTests {
         }
     }
 
-    @Test("Interim answers, trailers, HEAD and answers without a body arrive as over HTTP/1.1")
+    @Test("Interim responses, trailers, HEAD and empty bodies are as over HTTP/1.1")
     func shapes() async throws {
         try await withStreamOrigin({ server, stream, head in
             if head.hasPrefix("HEAD ") {
@@ -183,7 +183,7 @@ struct StreamResponseTests {
         }
     }
 
-    @Test("A request's body arrives with its trailers, as fast as the origin takes it")
+    @Test("A request's body arrives with its trailers, at the origin's pace")
     func requestBody() async throws {
         let count = Trials.count(1_000_000)
         try await withStreamOrigin({ server, stream, head in
@@ -208,7 +208,7 @@ struct StreamResponseTests {
         }
     }
 
-    @Test("A head above the limit is refused, and the connection is good for others")
+    @Test("A head above the limit is refused, and the connection stays usable")
     func largeHead() async throws {
         try await withStreamOrigin({ server, stream, head in
             guard head.contains("/large") else { return server.answer(stream, "ok") }
@@ -224,10 +224,10 @@ struct StreamResponseTests {
         }
     }
 
-    @Test("A connection on which nothing comes for as long as an answer may take is joined no more")
+    @Test("A connection that is silent for the limit on the head is not joined")
     func silent() async throws {
         try await withStreamOrigin(
-            // Long enough for the second answer on a busy machine.
+            // Long enough for the second response on a loaded machine.
             client: { $0.headLimit = .seconds(1) },
             { server, stream, head in
                 if server.session.openStreamCount > 1 || head.contains("/ok") {

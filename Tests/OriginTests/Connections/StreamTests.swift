@@ -43,24 +43,24 @@ struct StreamTests {
         }
     }
 
-    @Test("No more fetches run on a connection than its origin allows")
+    @Test("A connection runs no more fetches than its origin allows")
     func capacity() async throws {
         var settings = HTTP2Settings()
         settings.concurrentStreamsMax = 10
-        // Who looks for a connection, and who is offered a place on one, comes in any order.
+        // Requests for a connection and offers of a stream come in any order.
         for _ in 0..<20 {
             try await withStreamOrigin(settings: settings, StreamOrigin.ok()) { rig, origin in
                 var futures: [EventLoopFuture<Outcome>] = []
                 for _ in 0..<100 { futures.append(try await rig.beginSecure(origin.port)) }
                 for outcome in try await all(futures) { #expect(outcome.text == "ok") }
                 #expect(origin.log.value.connections <= 10)
-                // None was refused, and asked again.
+                // None was refused and retried.
                 #expect(origin.log.value.requests.count == 100)
             }
         }
     }
 
-    @Test("Fetches beyond the places wait for room on the connections that there are")
+    @Test("At the limit on connections, fetches wait for streams on the existing ones")
     func oneConnection() async throws {
         var settings = HTTP2Settings()
         settings.concurrentStreamsMax = 4
@@ -77,7 +77,7 @@ struct StreamTests {
         }
     }
 
-    @Test("A fetch of another loop gets its place, however many fetches share a connection here")
+    @Test("A fetch of another loop gets its slot, although this loop shares its connection")
     func fairness() async throws {
         let trust = try Secure.trust()
         try await withStreamOrigin(
@@ -88,7 +88,7 @@ struct StreamTests {
         ) { rig, origin in
             let busy = LockedBox(true)
             let port = origin.port
-            // Each that ends begins the next, so that the connection is never idle by itself.
+            // The end of each starts the next, so that the connection is never idle.
             func goOn() async throws -> Int {
                 var count = 0
                 while busy.value {
@@ -115,7 +115,7 @@ struct StreamTests {
         }
     }
 
-    @Test("An origin that chooses HTTP/1.1 is spoken to in that, with a connection for each fetch")
+    @Test("An origin that chooses HTTP/1.1 has a connection for each fetch")
     func notShared() async throws {
         let trust = try Secure.trust()
         let server = try Secure.server()
@@ -131,7 +131,7 @@ struct StreamTests {
         }
     }
 
-    @Test("Who waits for a connection that comes to nothing fails with it, after one handshake")
+    @Test("Fetches that wait for a failing connection fail with it, after one handshake")
     func openingFails() async throws {
         let trust = try Secure.trust(nil, pins: [#require(TLSPin(SecureTests.pin))])
         try await withStreamOrigin(client: { $0.trustStore = trust }, StreamOrigin.ok()) {
@@ -156,7 +156,7 @@ struct StreamTests {
         }
     }
 
-    @Test("A fetch whose reader is slow holds up no other")
+    @Test("A fetch with a slow reader delays no other")
     func stalled() async throws {
         let size = 3_000_000
         try await withStreamOrigin({ server, stream, head in

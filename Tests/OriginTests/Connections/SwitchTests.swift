@@ -6,7 +6,7 @@ import Origin
 import Testing
 import Wire
 
-@Suite("Origins that switch to another protocol")
+@Suite("Origins that switch protocols")
 struct SwitchTests {
     private static let switched =
         "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"
@@ -17,7 +17,7 @@ struct SwitchTests {
         return request
     }
 
-    @Test("What is given after a 101 goes to the origin as it is, what comes is told as it comes")
+    @Test("After a 101 bytes pass unchanged in both directions")
     func both() async throws {
         try await Rig.run { rig in
             let origin = try await rig.origin(
@@ -27,7 +27,7 @@ struct SwitchTests {
                 ])
             let outcome = try await rig.begin(request(origin.port)) { recorder, fetch in
                 recorder.afterEach = {
-                    // With the head alone: whoever asked speaks once the origin has switched.
+                    // After the head alone, as the client speaks first.
                     if $0.bytesSeen == 0 { fetch.send(body: ByteBuffer(string: "ping")) }
                 }
             }.get()
@@ -39,7 +39,7 @@ struct SwitchTests {
         }
     }
 
-    @Test("The end of what is given is the end, once it is written")
+    @Test("The end of the client's bytes is sent after them")
     func given() async throws {
         try await Rig.run { rig in
             let origin = try await rig.origin(
@@ -57,7 +57,7 @@ struct SwitchTests {
         }
     }
 
-    @Test("Silence is no failure: whoever asked says how long the connection may rest")
+    @Test("Silence is no failure: the caller limits the idle time")
     func silence() async throws {
         try await Rig.run(settings: { $0.bodyRateMin = 1000 }) { rig in
             let origin = try await rig.origin(
@@ -74,7 +74,7 @@ struct SwitchTests {
         }
     }
 
-    @Test("An answer other than 101 is one like any other, and its connection is kept")
+    @Test("A response other than 101 is an ordinary one, and its connection is kept")
     func declined() async throws {
         try await Rig.run { rig in
             let response = "HTTP/1.1 426 No\r\nContent-Length: 2\r\n\r\nno"
@@ -92,18 +92,18 @@ struct SwitchTests {
     }
 
     @Test(
-        "A switch to another protocol than one that was asked for is a failure",
+        "A switch to a protocol that was not requested is a failure",
         arguments: ["Upgrade: chat\r\n", "", "Upgrade: websocket, chat\r\n"])
     func unasked(field: String) async throws {
         try await Rig.run { rig in
             let response = "HTTP/1.1 101 S\r\nConnection: Upgrade\r\n\(field)\r\n"
             let origin = try await rig.origin([.awaitRequestHead, .send(response)])
             let outcome = try await rig.begin(request(origin.port)).get()
-            #expect(outcome.failure == .malformed("The origin switches protocols unasked."))
+            #expect(outcome.failure == .malformed("The origin switches protocols unexpectedly."))
         }
     }
 
-    @Test("An origin that would speak HTTP/2 is asked over HTTP/1.1")
+    @Test("An origin that supports HTTP/2 is used over HTTP/1.1")
     func overHTTP1() async throws {
         let server = try Secure.server(protocols: [.http2, .http11])
         let agreed = LockedBox<[TLSApplicationProtocol?]>([])

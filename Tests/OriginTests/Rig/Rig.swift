@@ -9,16 +9,16 @@ import Synchronization
 import Testing
 import Wire
 
-/// What a fetch came to, as its delegate saw it.
+/// The outcome of a fetch as its delegate saw it.
 struct Outcome: Sendable {
     enum End: Hashable, Sendable {
         case ended(delimitedByClose: Bool)
         case failed(OriginFailure)
     }
 
-    /// The URLs that redirects led to.
+    /// The targets of the redirects.
     var redirects: [String] = []
-    /// The heads of interim answers.
+    /// The heads of the interim responses.
     var interims: [String] = []
     var trailers = ""
     var status: UInt16?
@@ -26,10 +26,10 @@ struct Outcome: Sendable {
     var bodyLength: UInt64?
     var body = ByteBuffer()
     var pieces = 0
-    /// The greatest number of bytes of memory that a piece holds per byte of the body in it.
+    /// The greatest ratio of memory held by a piece to its size.
     var wasteMax = 0.0
     var end: End?
-    /// Calls after the last one that is allowed.
+    /// The number of callbacks after the final one.
     var lateCalls = 0
     var requestedAt: Instant?
     var answeredAt: Instant?
@@ -39,13 +39,13 @@ struct Outcome: Sendable {
     var text: String { String(buffer: body) }
 }
 
-/// Records a fetch; on the client's loop only, but for `outcome`.
+/// A delegate that records a fetch; for the client's loop only, except `outcome`.
 final class Recorder: OriginFetchDelegate {
     private(set) var seen = Outcome()
     private let promise: EventLoopPromise<Outcome>
     /// Called after the head and after each piece of the body.
     var afterEach: (Recorder) -> Void = { _ in }
-    /// Called when the origin takes more of the request's body.
+    /// Called when the origin accepts more of the request's body.
     var whenMoreIsTaken: (Recorder) -> Void = { _ in }
     var keepsBody = true
     private(set) var bytesSeen = 0
@@ -56,7 +56,7 @@ final class Recorder: OriginFetchDelegate {
 
     var outcome: EventLoopFuture<Outcome> { promise.futureResult }
 
-    /// For a fetch that will not end by itself.
+    /// Ends the recording of a fetch that will not end by itself.
     func giveUp() {
         promise.succeed(seen)
     }
@@ -85,7 +85,7 @@ final class Recorder: OriginFetchDelegate {
 
     func originInterimResponseReceived(_ head: ResponseHead) {
         noteCall()
-        #expect(seen.status == nil, "an interim answer after the final head")
+        #expect(seen.status == nil, "an interim response after the final head")
         seen.interims.append(String(decoding: head.bytes, as: UTF8.self))
         afterEach(self)
     }
@@ -131,7 +131,7 @@ final class Recorder: OriginFetchDelegate {
     }
 }
 
-/// A resolver that answers from a list, one answer for each question about a name.
+/// A resolver with a list of results for each name.
 final class ScriptedResolver: NameResolver {
     private struct State {
         var answers: [String: [[String]]]
@@ -141,8 +141,8 @@ final class ScriptedResolver: NameResolver {
 
     private let state: Mutex<State>
 
-    /// The last answer is repeated; a name without answers is not found, one with an empty list
-    /// never answered.
+    /// Repeats the last result; a name without results does not exist, one with an empty list is
+    /// never resolved.
     init(_ responses: [String: [[String]]] = [:]) {
         state = Mutex(State(answers: responses))
     }
@@ -175,22 +175,22 @@ final class ScriptedResolver: NameResolver {
     }
 }
 
-/// A client on a loop of its own, for one test.
+/// A client on an event loop of its own, for one test.
 struct Rig: Sendable {
     let group: MultiThreadedEventLoopGroup
     let loop: any EventLoop
     let resolver: ScriptedResolver
     private let bound: NIOLoopBound<OriginClient>
-    /// A client on another loop, which shares the exchange.
+    /// A client on another loop with the same exchange.
     let beside: NIOLoopBound<OriginClient>
     let besideLoop: any EventLoop
     let exchange: OriginCoordinator
     let events: LockedBox<[OriginEvent]>
-    /// How far the clients' clock is ahead of the machine's.
+    /// The lead of the clients' clock over the machine's.
     let lead: LockedBox<Interval>
     private let origins = LockedBox<[ByteOrigin]>([])
 
-    /// Runs `body` with a client that may fetch from `opening`, then checks that it leaves nothing
+    /// Runs `body` with a client that may fetch from `opening`, then checks that nothing is left
     /// behind.
     static func run<Result: Sendable>(
         opening: [String] = ["127.0.0.0/8", "::1"], patterns: [String] = ["*"],
@@ -236,7 +236,7 @@ struct Rig: Sendable {
         }
     }
 
-    /// An origin that does what the scripts say, until the test is over.
+    /// An origin that follows scripts until the test ends.
     func origin(
         address: String = "127.0.0.1", port: Int = 0,
         behind prepare: @escaping @Sendable (any Channel) throws -> Void = { _ in },
@@ -274,7 +274,7 @@ struct Rig: Sendable {
         try await with { $0.usage }
     }
 
-    /// Waits, going round the loop, until the client's usage is as wanted.
+    /// Waits until the client's usage satisfies a condition.
     func until(_ isSo: @Sendable (OriginUsage) -> Bool) async throws {
         let deadline = Deadline.seconds(60)
         while !isSo(try await usage()), !deadline.hasPassed { await Task.yield() }
@@ -282,7 +282,7 @@ struct Rig: Sendable {
         try #require(isSo(usage), "\(usage)")
     }
 
-    /// Begins a fetch; `prepare` may set up the recorder and keep the fetch, on the loop.
+    /// Starts a fetch; `prepare` runs on the loop and may set up the recorder and keep the fetch.
     func begin(
         _ port: UInt16, host: String = "127.0.0.1", path: String = "/image.png",
         _ prepare: @escaping @Sendable (Recorder, OriginFetch) -> Void = { _, _ in }
@@ -290,7 +290,7 @@ struct Rig: Sendable {
         try await begin(Self.request("http://\(host):\(port)\(path)"), prepare)
     }
 
-    /// A request for this URL without fields of its own.
+    /// A request for this URL without extra fields.
     static func request(_ url: String) throws -> OriginFetchRequest {
         var key: [UInt8] = []
         let made = CacheKey.normalise(
@@ -299,7 +299,7 @@ struct Rig: Sendable {
         return try #require(OriginFetchRequest(key: key, fields: []))
     }
 
-    /// The same for any request.
+    /// Starts a fetch for any request.
     func begin(
         _ request: OriginFetchRequest,
         _ prepare: @escaping @Sendable (Recorder, OriginFetch) -> Void = { _, _ in }
@@ -314,7 +314,7 @@ struct Rig: Sendable {
         return try await loop.submit { future.value }.get()
     }
 
-    /// The same as ``begin(_:host:path:_:)`` from the other loop.
+    /// The same as ``begin(_:host:path:_:)`` on the other loop.
     func beginBeside(
         _ port: UInt16, host: String = "127.0.0.1", path: String = "/image.png"
     ) async throws -> EventLoopFuture<Outcome> {
@@ -328,13 +328,13 @@ struct Rig: Sendable {
         return try await loop.submit { future.value }.get()
     }
 
-    /// Begins a fetch from the client's loop.
+    /// Starts a fetch on the client's loop.
     func fetch(_ request: OriginFetchRequest, _ recorder: Recorder) -> EventLoopFuture<Outcome> {
         _ = bound.value.fetch(request, to: recorder)
         return recorder.outcome
     }
 
-    /// A whole fetch.
+    /// Runs a fetch to its end.
     func get(
         _ port: UInt16, host: String = "127.0.0.1", path: String = "/image.png"
     ) async throws -> Outcome {
@@ -342,12 +342,12 @@ struct Rig: Sendable {
     }
 }
 
-/// What most origins do: they answer one request, with two bytes.
+/// The usual script of an origin: it answers one request with two bytes.
 let hi: [ByteOrigin.Step] = [
     .awaitRequestHead, .send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"),
 ]
 
-/// The boot clock, as the node reads it.
+/// The boot clock, read as by the node.
 func bootClock() -> Instant {
     var time = timespec()
     unsafe clock_gettime(CLOCK_BOOTTIME, &time)

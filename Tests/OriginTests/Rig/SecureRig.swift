@@ -7,9 +7,9 @@ import Origin
 import Testing
 import Wire
 
-/// The server's side of TLS in front of an origin of a test.
+/// The server side of TLS in front of a test's origin.
 ///
-/// Writes wait until the handshake is done.
+/// Writes wait until the handshake is complete.
 final class ServerTLS: ChannelDuplexHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer
@@ -17,7 +17,7 @@ final class ServerTLS: ChannelDuplexHandler {
     typealias OutboundOut = ByteBuffer
 
     private let session: TLSSession
-    /// The connection's end is said with close_notify.
+    /// True if the connection ends with close_notify.
     private let notifies: Bool
     private let established: (TLSParameters, ChannelHandlerContext) -> Void
     private var isOpen = false
@@ -90,10 +90,10 @@ final class ServerTLS: ChannelDuplexHandler {
     }
 }
 
-/// Certificates and settings of the stories about TLS.
+/// Certificates and settings of the TLS tests.
 enum Secure {
     static let authority = TestCertificate("Origins' authority", isIssuer: true)
-    /// For the names and addresses that tests ask for.
+    /// A certificate for the names and addresses in the tests.
     static let good = TestCertificate(
         "good", names: "DNS:a.example, DNS:b.example, IP:127.0.0.1, IP:::1", issuer: authority)
 
@@ -107,7 +107,7 @@ enum Secure {
                 minimumVersion: minimumVersion))
     }
 
-    /// Believes the tests' authority, and nobody else.
+    /// A trust store with the tests' authority only.
     static func trust(
         _ issuer: TestCertificate? = authority, pins: [TLSPin] = [],
         minimumVersion: TLSVersion = .tls12,
@@ -119,7 +119,7 @@ enum Secure {
                 minimumVersion: minimumVersion, protocols: protocols))
     }
 
-    /// Puts TLS in front of what the channel has.
+    /// Adds TLS in front of the channel's handlers.
     static func behind(
         _ server: TLSServerContext, notifies: Bool = true,
         established: @escaping @Sendable (TLSParameters) -> Void = { _ in }
@@ -132,7 +132,7 @@ enum Secure {
 }
 
 extension Rig {
-    /// Begins a fetch over TLS.
+    /// Starts a fetch over TLS.
     func beginSecure(
         _ port: UInt16, host: String = "127.0.0.1", path: String = "/image.png",
         _ prepare: @escaping @Sendable (Recorder, OriginFetch) -> Void = { _, _ in }
@@ -140,7 +140,7 @@ extension Rig {
         try await begin(Self.request("https://\(host):\(port)\(path)"), prepare)
     }
 
-    /// A whole fetch over TLS.
+    /// Runs a fetch over TLS to its end.
     func getSecure(
         _ port: UInt16, host: String = "127.0.0.1", path: String = "/image.png"
     ) async throws -> Outcome {
@@ -149,7 +149,7 @@ extension Rig {
 }
 
 extension Outcome {
-    /// Why there is no TLS connection; nil if that is not what failed.
+    /// The reason of a TLS failure; `nil` for other outcomes.
     var tlsCause: TLSFailureCause? {
         if case .tls(_, let failure)? = failure?.underlying { failure.cause } else { nil }
     }

@@ -3,7 +3,7 @@ import NIOCore
 import Origin
 import Wire
 
-/// A request for a site at a port of this machine.
+/// A request for a site whose origin is on a local port.
 func siteRequest(
     _ port: UInt16, _ method: RequestMethod = .get, host: String = "127.0.0.1",
     body: RequestBodyFraming = .none, isSafeToRetry: Bool? = nil
@@ -14,7 +14,7 @@ func siteRequest(
         body: body, isSafeToRetry: isSafeToRetry ?? (method == .get || method == .head))
 }
 
-/// Gives pieces of a request's body whenever the fetch takes them; on its loop only.
+/// Sends pieces of a request's body when the fetch accepts them; for its loop only.
 final class BodyGiver {
     private let fetch: OriginFetch
     private var pieces: ArraySlice<ByteBuffer>
@@ -28,7 +28,7 @@ final class BodyGiver {
         self.trailers = trailers
     }
 
-    /// So many bytes of a flood.
+    /// Pieces for a body of `count` bytes in total.
     static func flood(_ count: Int) -> [ByteBuffer] {
         stride(from: 0, to: count, by: ByteOrigin.block.readableBytes).compactMap { start in
             ByteOrigin.block.getSlice(

@@ -4,10 +4,9 @@ import NIOCore
 import NIOPosix
 import Wire
 
-/// An origin of HTTP/2 over TLS that does with each request what the test says; listens on
-/// loopback.
+/// An HTTP/2 origin over TLS on loopback that handles each request as the test says.
 final class StreamOrigin: Sendable {
-    /// What is done when a request's head, or all of a request, has come; on the origin's loop.
+    /// Handles a request's head or its end, on the origin's loop.
     typealias Answer = @Sendable (StreamServer, HTTP2Stream, _ head: String) -> Void
 
     struct Log: Sendable {
@@ -15,7 +14,7 @@ final class StreamOrigin: Sendable {
         var open = 0
         var requests: [String] = []
         var bodies: [String] = []
-        /// How streams were closed that did not end as they should.
+        /// The error codes of streams that were reset.
         var resets: [HTTP2ErrorCode] = []
         var resumed = 0
     }
@@ -69,7 +68,7 @@ final class StreamOrigin: Sendable {
         }.get()
     }
 
-    /// The usual answer: 200 with a body, whatever is asked.
+    /// A response with status 200 and a body to every request.
     static func ok(_ body: String = "ok", fields: String = "") -> Answer {
         { server, stream, _ in server.answer(stream, body, fields: fields) }
     }
@@ -87,7 +86,7 @@ final class StreamServer: ChannelInboundHandler, HTTP2ServerDelegate {
     private var context: ChannelHandlerContext?
     private var isInside = false
     private var bodies: [Int32: ByteBuffer] = [:]
-    /// Bytes of requests' bodies are taken as they come.
+    /// True if bytes of requests' bodies are read as they arrive.
     var takesBodies = true
 
     init(
@@ -98,7 +97,7 @@ final class StreamServer: ChannelInboundHandler, HTTP2ServerDelegate {
         answerTo = response
     }
 
-    // MARK: Verbs
+    // MARK: Actions
 
     func answer(_ stream: HTTP2Stream, _ body: String, fields: String = "") {
         head(stream, "content-length: \(body.utf8.count)\r\n" + fields, ends: body.isEmpty)
@@ -111,7 +110,7 @@ final class StreamServer: ChannelInboundHandler, HTTP2ServerDelegate {
         session.sendResponse(stream, head: text.span, endsStream: ends)
     }
 
-    /// Bytes past the session.
+    /// Writes bytes that bypass the session.
     func raw(_ bytes: [UInt8]) {
         flush()
         context?.writeAndFlush(wrapOutboundOut(ByteBuffer(bytes: bytes)), promise: nil)

@@ -2,7 +2,7 @@ import NIOCore
 import Origin
 import Wire
 
-/// Runs `body` with a client, and an origin of HTTP/2 that answers with `answer`.
+/// Runs `body` with a client and an HTTP/2 origin that answers with `answer`.
 func withStreamOrigin(
     settings: HTTP2Settings = HTTP2Settings(),
     client: @escaping @Sendable (inout OriginSettings) -> Void = { _ in },

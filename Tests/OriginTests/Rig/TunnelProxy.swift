@@ -2,9 +2,9 @@ import Harness
 import NIOCore
 import NIOPosix
 
-/// A forward proxy that connects to whatever CONNECT names, and passes bytes both ways.
+/// A forward proxy that connects to the target of CONNECT and relays bytes both ways.
 final class TunnelProxy: Sendable {
-    /// The request lines that came.
+    /// The request lines received.
     let asked = LockedBox<[String]>([])
     private let channel: any Channel
 
@@ -34,12 +34,12 @@ final class TunnelProxy: Sendable {
     }
 }
 
-/// One end of a tunnel: what it reads goes to the other.
+/// One end of a tunnel, whose input goes to the other end.
 private final class Tunnel: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
-    /// Nil for the end at the origin.
+    /// The proxy; `nil` at the origin's end.
     private let proxy: TunnelProxy?
     private var other: (any Channel)?
     private var received = ByteBuffer()

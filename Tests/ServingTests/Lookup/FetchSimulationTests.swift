@@ -1,9 +1,9 @@
 import Simulation
 import Testing
 
-@Suite("Coalescing under any order of events")
+@Suite("Coalescing under random orders of events")
 struct FetchSimulationTests {
-    @Test("2,000 seeds break no law and reach every outcome")
+    @Test("2,000 seeds violate no invariant and reach every outcome")
     func seeds() throws {
         var total = FetchSimulation.CoverageCounts()
         for seed in UInt64(1)...2_000 {

@@ -2,10 +2,10 @@ import Ground
 import HTTPRules
 import Serving
 
-/// A fetch that a script plays: each line says what happens, and is answered with what is to be
-/// done.
+/// A lookup that is driven by a script: each line is an event, and its result the steps and
+/// effects.
 struct LookupScript {
-    /// A line that says nothing.
+    /// A line that cannot be parsed.
     struct Unknown: Error, CustomStringConvertible {
         let description: String
     }
@@ -15,47 +15,47 @@ struct LookupScript {
     private var readers: [String: Fetch.ReaderID] = [:]
     private var now = Instant.zero
 
-    private static func made(_ wish: Lookup.Options) -> Lookup {
+    private static func made(_ options: Lookup.Options) -> Lookup {
         Lookup(
-            wish,
+            options,
             Fetch(
                 request: .accepting("jpeg"), windowBytes: 1_000, keptBytesMax: 100_000,
                 patience: .seconds(2)))
     }
 
-    /// Plays one line; gives the answer, which is empty if nothing is to be done.
+    /// Runs one line; returns the resulting steps and effects, which may be empty.
     mutating func play(_ line: String) throws -> String {
         let words = line.split(separator: " ").map(String.init)
         let before = lookup.step
         var effects: [LookupEffect] = []
-        var said: [String] = []
+        var results: [String] = []
         if words.count > 1, words[1] == "says" {
             let reply = try reply(words.dropFirst(2).joined(separator: " "))
             lookup.replied(Self.node(words[0]), reply, now, effects: &effects)
         } else if try !lookFurther(words, &effects) {
-            said = try answer(words, &effects)
+            results = try answer(words, &effects)
         }
         let hasMoved = before != lookup.step && words[0] != "fetch"
         let step = hasMoved ? ["at \(Self.text(lookup.step))"] : []
-        return (step + said + effects.map(Self.text)).joined(separator: ", ")
+        return (step + results + effects.map(Self.text)).joined(separator: ", ")
     }
 
-    // MARK: Where the answer is looked for
+    // MARK: Finding the response
 
-    /// False if it is about something else.
+    /// Runs an event of the search; false if the line is no such event.
     private mutating func lookFurther(
         _ words: [String], _ effects: inout [LookupEffect]
     ) throws -> Bool {
         switch words[0] {
         case "fetch":
-            var wish = Lookup.Options()
-            wish.isExclusive = words.contains("alone")
-            wish.isProbe = words.contains("probe")
-            wish.isResumption = words.contains("resumption")
-            wish.skipsPeers = words.contains("skips-peers")
-            wish.isForPeer = words.contains("for-peer")
+            var options = Lookup.Options()
+            options.isExclusive = words.contains("alone")
+            options.isProbe = words.contains("probe")
+            options.isResumption = words.contains("resumption")
+            options.skipsPeers = words.contains("skips-peers")
+            options.isForPeer = words.contains("for-peer")
             self = LookupScript()
-            lookup = Self.made(wish)
+            lookup = Self.made(options)
         case "peers":
             let leaving = words.drop { $0 != "leaving" }.dropFirst()
             let names = words.dropFirst().prefix { $0 != "leaving" }
@@ -98,7 +98,7 @@ struct LookupScript {
         }
     }
 
-    // MARK: The answer and its readers
+    // MARK: The response and its readers
 
     private mutating func answer(
         _ words: [String], _ effects: inout [LookupEffect]
@@ -116,11 +116,11 @@ struct LookupScript {
             lookup.fetch.responseHeadReceived(
                 Fetch.Disposition(
                     isKept: !words.contains("unkept"), isShared: !words.contains("unshared"),
-                    nominated: Self.nominated(words), standing: standing(words)),
+                    nominated: Self.nominated(words), validity: validity(words)),
                 effects: &effects)
         case "confirmed":
             lookup.fetch.storedResponseUsed(
-                isShared: !words.contains("unshared"), standing: standing(words),
+                isShared: !words.contains("unshared"), validity: validity(words),
                 effects: &effects)
         case "body": lookup.fetch.bodyReceived(Int(words[1]) ?? 0, effects: &effects)
         case "whole": lookup.fetch.completed(effects: &effects)
@@ -149,13 +149,13 @@ struct LookupScript {
         FieldNames(words.contains("varies") ? ["Accept"] : [])
     }
 
-    private func standing(_ words: [String]) -> Fetch.Validity {
+    private func validity(_ words: [String]) -> Fetch.Validity {
         words.contains("void") ? .unusable : words.contains("overtaken") ? .mustRevalidate : .valid
     }
 
-    // MARK: Words
+    // MARK: Text
 
-    /// Nodes are called by a letter, or `me`.
+    /// The node called by a letter, or `me`.
     private static func node(_ name: String) -> NodeID {
         name == "me"
             ? NodeID(low: 0, high: 0)
@@ -209,7 +209,7 @@ struct LookupScript {
 }
 
 extension RequestFields {
-    /// Those of a request for an image of one type.
+    /// The fields of a request for an image of one type.
     static func accepting(_ type: String) -> RequestFields {
         RequestFields(serialized: Array("GET / HTTP/1.1\r\nAccept: image/\(type)\r\n".utf8))
     }

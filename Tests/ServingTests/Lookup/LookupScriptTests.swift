@@ -1,9 +1,8 @@
 import Foundation
 import Testing
 
-/// Scripts of what happens to a fetch: on each line an event, and behind a bar what is to be done
-/// then, after the step that it goes to.
-@Suite("A fetch goes from place to place")
+/// Scripts of lookups: each line has an event and, behind a bar, the step reached and the effects.
+@Suite("Scripts of lookups")
 struct LookupScriptTests {
     private static let folder = Bundle.module.url(forResource: "Scripts", withExtension: nil)
 
@@ -12,7 +11,7 @@ struct LookupScriptTests {
         return (files ?? []).filter { $0.hasSuffix(".txt") }.sorted()
     }()
 
-    @Test("as its script says", arguments: names)
+    @Test("A lookup produces the steps and effects in its script", arguments: names)
     func script(name: String) throws {
         let url = try #require(Self.folder).appending(path: name)
         let text = try String(contentsOf: url, encoding: .utf8)
@@ -32,14 +31,14 @@ struct LookupScriptTests {
             let padding = String(repeating: " ", count: max(1, 24 - event.count))
             played.append(response.isEmpty ? event : event + padding + "| " + response)
         }
-        // To write them anew after a change that is meant.
+        // Rewrites the scripts after an intended change.
         if let path = ProcessInfo.processInfo.environment["LOOKUP_SCRIPTS_PLAYED"] {
             let text = played.joined(separator: "\n")
             try Data(text.utf8).write(to: URL(filePath: path).appending(path: name))
         }
     }
 
-    @Test("there are scripts")
+    @Test("There are scripts")
     func some() {
         #expect(Self.names.count >= 5)
     }

@@ -10,7 +10,7 @@ private func node(_ number: UInt64) -> NodeID { NodeID(low: number, high: 0) }
 private let me = node(100)
 private let (first, second, third, fourth) = (node(1), node(2), node(3), node(4))
 
-/// A search that is told what happens, with what it answers.
+/// A search with one method for each event, which returns the effects.
 private struct Story {
     var search: OwnerSearch
     private(set) var now = Instant.zero
@@ -46,7 +46,7 @@ private struct Story {
         return effects
     }
 
-    /// So many milliseconds go by.
+    /// Advances the clock and ticks the search.
     mutating func pass(_ milliseconds: Int64) -> [Effect] {
         now = now + .milliseconds(milliseconds)
         var effects: [Effect] = []
@@ -55,9 +55,9 @@ private struct Story {
     }
 }
 
-@Suite("Where an image comes from that this node does not hold")
+@Suite("The search for an owner's copy of an image")
 struct OwnerSearchTests {
-    @Test("alone, the origin is asked at once")
+    @Test("A node without peers fetches from the origin at once")
     func alone() {
         for preference in [[], [me]] {
             var story = Story(preference)
@@ -67,7 +67,7 @@ struct OwnerSearchTests {
         }
     }
 
-    @Test("the first owner is asked, and what it holds is taken")
+    @Test("The first owner is queried, and its response is accepted")
     func held() {
         var story = Story([first, second, me])
         #expect(story.begun() == [.sendQuery(first, .get)])
@@ -75,7 +75,7 @@ struct OwnerSearchTests {
         #expect(story.reply(first, .found) == [])
     }
 
-    @Test("an owner that says that it fetches is waited for, however long")
+    @Test("An owner that reports a fetch in progress is awaited, however long it takes")
     func fetching() {
         var story = Story([first, second])
         _ = story.begun()
@@ -87,7 +87,7 @@ struct OwnerSearchTests {
     }
 
     @Test(
-        "what an owner cannot give is asked of the origin",
+        "If the owner cannot respond, the image is fetched from the origin",
         arguments: [OwnerSearch.Reply.declined, .lagging, .notFound, .originFailed])
     func given(reply: OwnerSearch.Reply) {
         var story = Story([first, second])
@@ -95,14 +95,14 @@ struct OwnerSearchTests {
         #expect(story.reply(first, reply) == [.fetchFromOrigin])
     }
 
-    @Test("an error of the origin's is taken from the owner as it is")
+    @Test("An origin's error response is accepted from the owner as it is")
     func refused() {
         var story = Story([first])
         _ = story.begun()
         #expect(story.reply(first, .originErrorResponse) == [.acceptResponse(first)])
     }
 
-    @Test("silence has the next owner probed once, which starts nothing")
+    @Test("When the first owner is silent, the next is probed once, without starting a fetch")
     func silence() {
         var story = Story([first, second, third])
         _ = story.begun()
@@ -114,7 +114,7 @@ struct OwnerSearchTests {
         #expect(story.reply(first, .found) == [.acceptResponse(first)])
     }
 
-    @Test("what the probed owner holds is taken, and the silent one is not waited for")
+    @Test("A response of the probed owner is accepted, and the silent one is cancelled")
     func probed() {
         var story = Story([first, me, second])
         _ = story.begun()
@@ -123,7 +123,7 @@ struct OwnerSearchTests {
         #expect(story.reply(second, .found) == [.cancelQuery(first), .acceptResponse(second)])
     }
 
-    @Test("an owner that is lost, or silent for too long, is passed over with a get")
+    @Test("An owner that is lost or silent for too long is replaced with a get to the next")
     func passedOver() {
         var lost = Story([first, second])
         _ = lost.begun()
@@ -139,7 +139,7 @@ struct OwnerSearchTests {
             ])
     }
 
-    @Test("who is not reached is not asked; after two of them this node is the owner")
+    @Test("Unreachable owners are skipped; after two this node acts as the owner")
     func bounded() {
         var one = Story([first, second, third], unreachable: [first])
         #expect(one.begun() == [.sendQuery(second, .get)])
@@ -149,7 +149,7 @@ struct OwnerSearchTests {
         #expect(three.begun() == [.sendQuery(fourth, .probe)])
     }
 
-    @Test("the owner probes those after it, all at once and shortly, and then asks the origin")
+    @Test("The owner probes the nodes after it together and briefly, then fetches from the origin")
     func lookback() {
         var story = Story([me, first, second, third, fourth])
         let probes = [first, second, third].map { Effect.sendQuery($0, .probe) }
@@ -159,7 +159,7 @@ struct OwnerSearchTests {
         #expect(story.pass(1) == [.cancelQuery(first), .cancelQuery(third), .fetchFromOrigin])
     }
 
-    @Test("nobody has it: the owner does not wait for the time to pass")
+    @Test("When no node has it, the owner does not wait for the timeout")
     func nobody() {
         var story = Story([me, first, second], lookback: 2)
         _ = story.begun()
@@ -167,14 +167,14 @@ struct OwnerSearchTests {
         #expect(story.lost(second) == [.cancelQuery(second), .fetchFromOrigin])
     }
 
-    @Test("what a former owner holds is taken by the new one")
+    @Test("A former owner's copy is accepted by the new owner")
     func formerOwner() {
         var story = Story([me, first, second])
         _ = story.begun()
         #expect(story.reply(second, .found) == [.cancelQuery(first), .acceptResponse(second)])
     }
 
-    @Test("a fetch that a former owner has begun is waited for, and no second one begun")
+    @Test("A fetch in progress at a former owner is awaited, and no second one started")
     func formerFetch() {
         var story = Story([me, first, second, third])
         _ = story.begun()
@@ -197,7 +197,7 @@ struct OwnerSearchTests {
         #expect(silent.pass(600) == [.cancelQuery(first), .fetchFromOrigin])
     }
 
-    @Test("who is asked by a peer waits for no peer that may wait for it, and is the owner")
+    @Test("With a peer waiting, the node acts as the owner and waits for no peer's peer")
     func becameOwner() {
         var story = Story([first, me, second], lookback: 2)
         _ = story.begun()
@@ -218,7 +218,7 @@ struct OwnerSearchTests {
         #expect(effects == [.sendQuery(first, .probe)])
     }
 
-    @Test("what nobody wants any more is cancelled with everybody")
+    @Test("Cancelling a search cancels all its queries")
     func cancelled() {
         var story = Story([first, second])
         _ = story.begun()
@@ -230,13 +230,13 @@ struct OwnerSearchTests {
     }
 }
 
-@Suite("Whatever peers do, a search ends")
+@Suite("Invariants of the search under any behaviour of peers")
 struct OwnerSearchLawTests {
     private static let replies: [Reply] = [
         .found, .fetching, .notFound, .declined, .lagging, .originFailed, .originErrorResponse,
     ]
 
-    @Test("one end, nobody asked twice at a time, this node never, and nothing is left open")
+    @Test("A search ends once, queries each node once at a time, and leaves no query open")
     func laws() {
         for seed in 0..<2_000 as Range<UInt64> {
             var dice = SplitMix64(seed: seed)
@@ -272,7 +272,7 @@ struct OwnerSearchLawTests {
                 let node = nodes.randomElement(using: &dice) ?? me
                 switch Int.random(in: 0..<4, using: &dice) {
                 case 0:
-                    // Peers fall silent in the end, or they could be waited for for ever.
+                    // All peers fall silent in the end; otherwise the search could wait for ever.
                     guard steps < 50 else { continue }
                     let reply = Self.replies.randomElement(using: &dice) ?? .notFound
                     if open.contains(node), reply != .found, reply != .fetching {

@@ -2,7 +2,7 @@ import Ground
 import Serving
 import Testing
 
-@Suite("The rest of a body comes from the same answer alone")
+@Suite("Resuming a body with the same representation only")
 struct RepresentationIdentityTests {
     private func answer(
         _ entityTag: String = "", modified: Int64? = nil, isStrong: Bool = true,
@@ -13,7 +13,7 @@ struct RepresentationIdentityTests {
             isStrongDate: isStrong, sizeBytes: size)
     }
 
-    @Test("a strong entity tag says so, also where a length is not known")
+    @Test("Equal strong entity tags identify a representation, even if a length is unknown")
     func tags() {
         #expect(answer("\"a\"").matches(answer("\"a\"")))
         #expect(answer("\"a\"").matches(answer("\"a\"", size: nil)))
@@ -22,14 +22,14 @@ struct RepresentationIdentityTests {
         #expect(!answer("\"a\"").matches(answer()))
     }
 
-    @Test("a weak one does not, not even with a date that is strong")
+    @Test("A weak entity tag identifies no representation, not even with a strong date")
     func weakTags() {
         let weak = answer("W/\"a\"", modified: 7)
         #expect(!weak.canBeResumed && !weak.matches(weak))
         #expect(!weak.matches(answer(modified: 7)))
     }
 
-    @Test("without one a strong date says so, and both lengths")
+    @Test("Without an entity tag, a strong date and both lengths identify a representation")
     func dates() {
         #expect(answer(modified: 7).matches(answer(modified: 7)))
         #expect(!answer(modified: 7).matches(answer(modified: 8)))
@@ -39,7 +39,7 @@ struct RepresentationIdentityTests {
         #expect(!weak.canBeResumed && !answer(modified: 7).matches(weak))
     }
 
-    @Test("what names no version is not resumed")
+    @Test("A response without a validator is not resumed")
     func nameless() {
         #expect(!answer().canBeResumed && !answer().matches(answer()))
     }

@@ -4,14 +4,14 @@ import Testing
 import Tiers
 import Trials
 
-@Suite("The disk's log on damaged files", .disabled(if: Trials.isReduced))
+@Suite("The disk log on damaged files", .disabled(if: Trials.isReduced))
 struct DiskLogDamageTests {
     private static let file = SegmentFiles.name(0)
     private static let answers = [0, 40, 700, 300].enumerated().map {
         Answer($0.offset, version: 1, bytes: $0.element)
     }
 
-    /// Where the records of ``answers`` lie in their segment, without the zeros behind them.
+    /// The range of each of ``answers`` in the segment, without trailing zeros.
     private static let places: [Range<Int>] = {
         var start = DiskFormat.headerBytes
         return answers.map { response in
@@ -22,7 +22,7 @@ struct DiskLogDamageTests {
         }
     }()
 
-    /// A log that holds ``answers`` in one segment, and no process has.
+    /// A log with ``answers`` in one segment and without a running process.
     private func rig(closed: Bool) throws -> LogRig {
         let rig = try LogRig(segments: 4, seed: 3)
         for response in Self.answers { try rig.store(response) }
@@ -31,7 +31,7 @@ struct DiskLogDamageTests {
         return rig
     }
 
-    /// Opens the log and gives the numbers of the answers that are found.
+    /// Opens the log and returns the numbers of the responses found.
     private func survivors(_ rig: LogRig) throws -> [Int] {
         try rig.start()
         return try Self.answers.indices.filter { index in
@@ -46,13 +46,13 @@ struct DiskLogDamageTests {
         }
     }
 
-    /// Notes of the start and of what was lost since name the file.
+    /// True if the events of the start and since name the file.
     private func isNoted(_ rig: LogRig) throws -> Bool {
         let notes = try rig.warnings + rig.log().takeRemoved()
         return notes.contains { $0.fields["file"]?.contains(Self.file) == true }
     }
 
-    @Test("a flipped bit costs the record that it lies in and no other", arguments: [true, false])
+    @Test("A flipped bit costs the record that contains it and no other", arguments: [true, false])
     func flippedRecords(closed: Bool) throws {
         let base = try rig(closed: closed)
         let end = Self.places.last?.upperBound ?? 0
@@ -62,33 +62,34 @@ struct DiskLogDamageTests {
             let found = try survivors(rig)
             let wanted = Self.answers.indices.filter { index in
                 let place = Self.places[index]
-                // What is reserved before the checksum is not looked at.
+                // The reserved bytes before the checksum are not read.
                 let isUnread = (6..<8).contains(position - place.lowerBound)
                 return !place.contains(position) || isUnread
             }
             #expect(found == wanted, "byte \(position)")
-            // With other sizes it may not look like a record.
+            // With other sizes it may not be recognised as a record.
             let isNoRecord = !closed && Self.places.contains { $0.prefix(40).contains(position) }
             #expect(try isNoted(rig) == (found.count < 4) || isNoRecord, "byte \(position)")
             if position % 50 == 0 { try goOn(rig) }
         }
     }
 
-    @Test("a flipped bit in the header costs the segment, and says so", arguments: [true, false])
+    @Test(
+        "A flipped bit in the header costs the segment and is reported", arguments: [true, false])
     func flippedHeader(closed: Bool) throws {
         let base = try rig(closed: closed)
         for position in 0..<DiskFormat.headerBytes {
             let rig = LogRig(base)
             rig.volume.flip(Self.file, at: position, mask: 1 << UInt8(position % 8))
             let found = try survivors(rig)
-            // A newer minor version is read.
+            // A newer minor version can be read.
             #expect(found.count == ((10..<12).contains(position) ? 4 : 0), "byte \(position)")
             #expect(try isNoted(rig) == found.isEmpty, "byte \(position)")
             if position % 200 == 0 { try goOn(rig) }
         }
     }
 
-    @Test("a flipped bit in the footer costs nothing")
+    @Test("A flipped bit in the footer costs nothing")
     func flippedFooter() throws {
         let base = try rig(closed: true)
         let size = base.volume.bytes(of: Self.file).count
@@ -102,12 +103,12 @@ struct DiskLogDamageTests {
             #expect(again.count == 4, "byte \(position)")
             let isScanned = rig.notes.contains(
                 .logOpened(path: "/simulated", entries: 4, segments: 1, scanned: 0))
-            #expect(isScanned, "the footer was not written again")
+            #expect(isScanned, "the footer was not rewritten")
         }
     }
 
     @Test(
-        "wherever a segment ends, the records that are whole are found", arguments: [true, false])
+        "Wherever a segment is truncated, whole records are found", arguments: [true, false])
     func truncated(closed: Bool) throws {
         let base = try rig(closed: closed)
         let bytes = base.volume.bytes(of: Self.file)
@@ -122,7 +123,7 @@ struct DiskLogDamageTests {
         }
     }
 
-    /// The log takes more than it has room for.
+    /// Stores more than the log can hold.
     private func goOn(_ rig: LogRig) throws {
         for version in 10..<20 {
             let response = Answer(version % 7, version: version, bytes: 500_000)

@@ -5,12 +5,12 @@ import Testing
 import Tiers
 import Trials
 
-@Suite("The disk's log when calls of the system fail", .disabled(if: Trials.isReduced))
+@Suite("The disk log under failing system calls", .disabled(if: Trials.isReduced))
 struct DiskLogFaultTests {
     private static let size = LogScript.Size(
         steps: 120, names: 24, bytesUsual: 80_000, bytesMax: 400_000)
 
-    /// Plays the script; what fails is skipped.
+    /// Plays the script and skips steps that fail.
     private func play(_ play: inout LogPlay, _ script: LogScript) throws {
         for step in script.steps {
             do { try play.perform(step) } catch {
@@ -19,9 +19,9 @@ struct DiskLogFaultTests {
         }
     }
 
-    /// Fills the log several times over, so that every segment is reclaimed, and starts again.
+    /// Fills the log several times over, so that every segment is reclaimed, then restarts.
     private func goOn(_ play: inout LogPlay) throws {
-        // With the next delete, the marks that could not be written are.
+        // The next delete also writes the marks that could not be written.
         try play.perform(.delete([23]))
         for version in 10_000..<10_020 {
             let response = Answer(version % 20, version: version, bytes: 500_000)
@@ -35,7 +35,7 @@ struct DiskLogFaultTests {
     }
 
     @Test(
-        "wherever one operation or a few fail, the others go on, and nothing wrong is served",
+        "After any failing operations the log continues and serves nothing wrong",
         arguments: [(1, nil), (3, nil), (7, "write"), (40, "write")] as [(Int, String?)])
     func operations(count: Int, call: String?) throws {
         var dice = SplitMix64(seed: UInt64(count))
@@ -47,7 +47,7 @@ struct DiskLogFaultTests {
         rig.kill()
         var rehearsal = LogPlay(base, on: LogRig(rig))
         try play(&rehearsal, script)
-        // Among them is one where a segment that was given up could not be marked so.
+        // One of them is a segment that was dropped but could not be marked so.
         for first in stride(
             from: Trials.isCampaign ? 0 : 4, to: rehearsal.rig.volume.operations,
             by: Trials.stride(21))
@@ -68,7 +68,7 @@ struct DiskLogFaultTests {
     }
 
     @Test(
-        "wherever a file cannot be read for a while, nothing wrong is served, and the log goes on",
+        "While a file cannot be read, nothing wrong is served, and the log continues",
         arguments: Trials.seeds(1...20, long: 2_000))
     func reads(seed: UInt64) throws {
         var dice = SplitMix64(seed: seed)
@@ -86,8 +86,7 @@ struct DiskLogFaultTests {
             _ = try rig.log().takeRemoved()
             rig.volume.edit { $0 = .init() }
             guard round == 2 else { continue }
-            // What was lost may be there again, or an older answer in its place; what was not lost
-            // is what it was.
+            // A lost entry may return, or an older response in its place; the others are unchanged.
             let before = try next.found()
             try rig.restart()
             let after = try next.found()
@@ -99,7 +98,7 @@ struct DiskLogFaultTests {
         #expect(next.wrongs == [], "seed \(seed)")
     }
 
-    @Test("a record that cannot be read is lost, and no other; it can be stored again")
+    @Test("A record that cannot be read is lost alone and can be stored again")
     func oneRecord() throws {
         let rig = try LogRig(segments: 4, seed: 1)
         for number in 0..<5 { try rig.store(Answer(number, version: 1, bytes: 10_000)) }
@@ -115,7 +114,7 @@ struct DiskLogFaultTests {
         #expect(try rig.find(2)?.head == Answer(2, version: 2, bytes: 0).head)
     }
 
-    @Test("a record that could not be read for a while takes the place of no later one")
+    @Test("A record that was unreadable for a while does not replace a newer one")
     func lostAndFound() throws {
         let rig = try LogRig(segments: 8, seed: 1)
         for number in 1...2 {
@@ -127,7 +126,7 @@ struct DiskLogFaultTests {
             filler += 1
             try rig.store(Answer(filler, version: 1, bytes: 300_000))
         }
-        // Now both are in the main queue, whose segments are opened after that of the newcomers.
+        // Now both are in the main queue, whose segments are opened after the small queue's.
         for (number, version) in [(1, 2), (2, 2), (1, 3), (2, 3), (2, 4)] {
             try rig.store(Answer(number, version: version, bytes: 400_000))
         }
@@ -142,7 +141,7 @@ struct DiskLogFaultTests {
         #expect(try rig.find(1)?.head == Answer(1, version: 4, bytes: 0).head)
     }
 
-    @Test("on a full disk nothing is stored, what is there is read; with room it goes on")
+    @Test("On a full disk nothing is stored and entries are read; with space it continues")
     func fullDisk() throws {
         let rig = try LogRig(segments: 4, seed: 1)
         try rig.store(Answer(1, version: 1, bytes: 900_000))
@@ -168,7 +167,7 @@ struct DiskLogFaultTests {
         #expect(rig.volume.peakBytes <= rig.capBytes)
     }
 
-    @Test("what is not in the page cache is left to a disk thread")
+    @Test("A record that is not in the page cache is left to a disk thread")
     func notCached() throws {
         let rig = try LogRig(segments: 4, seed: 1)
         try rig.store(Answer(1, version: 1, bytes: 100))

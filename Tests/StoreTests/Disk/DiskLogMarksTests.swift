@@ -4,9 +4,9 @@ import Testing
 import Tiers
 import Trials
 
-@Suite("What was deleted from the disk's log", .disabled(if: Trials.isReduced))
+@Suite("Deleted entries in the disk log", .disabled(if: Trials.isReduced))
 struct DiskLogMarksTests {
-    /// A log of four answers, two of which are deleted; no process has it.
+    /// A stopped log of four responses, two of which are deleted.
     private func rig() throws -> LogRig {
         let rig = try LogRig(segments: 4, seed: 5)
         for number in 0..<4 { try rig.store(Answer(number, version: 1, bytes: 1_000)) }
@@ -16,14 +16,14 @@ struct DiskLogMarksTests {
         return rig
     }
 
-    @Test("what was deleted is not found after a start, what was not is")
+    @Test("Deleted entries are not found after a start; the others are")
     func starts() throws {
         let rig = try rig()
         try rig.start()
         #expect(try (0..<4).filter { try rig.find($0) != nil } == [0, 3] && rig.warnings == [])
     }
 
-    @Test("a journal that lacks what was invalidated last has everything revalidated, and once")
+    @Test("After a journal that lacks the last invalidations, everything is revalidated once")
     func journalIsBehind() throws {
         let rig = try rig()
         try rig.start()
@@ -41,7 +41,7 @@ struct DiskLogMarksTests {
         #expect(try rig.find(5)?.isStale == false)
     }
 
-    @Test("files of marks of an earlier version have everything revalidated, and give back room")
+    @Test("Mark files of an earlier version cause revalidation, and are removed afterwards")
     func formerMarks() throws {
         let rig = try rig()
         _ = try rig.volume.open("marks-0", creates: true)
@@ -53,17 +53,17 @@ struct DiskLogMarksTests {
             #expect(rig.volume.bytes(of: "marks-0").isEmpty)
             rig.kill()
         }
-        // Until the journal has what they said.
-        let book = InvalidationIndex(isJournaled: true)
-        let log = try rig.start(book)
+        // Removed only after the journal has recorded the invalidation of everything.
+        let index = InvalidationIndex(isJournaled: true)
+        let log = try rig.start(index)
         log.removeLegacyMarkFiles()
         #expect(rig.has("marks-0"))
-        book.journaled(upTo: book.version)
+        index.journaled(upTo: index.version)
         log.removeLegacyMarkFiles()
         #expect(!rig.has("marks-0"))
     }
 
-    @Test("a footer that is torn brings back nothing whose mark is gone")
+    @Test("A torn footer does not bring back an entry whose mark is gone")
     func tornFooter() throws {
         let rig = try LogRig(segments: 4, seed: 5)
         try rig.store(Answer(1, version: 1, bytes: 1_000))
@@ -79,7 +79,7 @@ struct DiskLogMarksTests {
         #expect(try rig.find(3)?.isStale == false)
     }
 
-    @Test("a segment that a start cannot open brings back nothing whose mark is gone")
+    @Test("A segment that cannot be opened at a start brings back no entry whose mark is gone")
     func unopenable() throws {
         let rig = try rig()
         rig.volume.edit { $0.unopenable = [SegmentFiles.name(0)] }
@@ -87,7 +87,7 @@ struct DiskLogMarksTests {
         let log = try rig.log()
         for number in 1_000..<2_000 { try rig.delete([number]) }
         try rig.tickMarks()
-        #expect(log.leastVersion == .zero, "a start may read what this one cannot")
+        #expect(log.leastVersion == .zero, "a later start may read the segment")
         #expect(log.marks.count > 1_000)
         rig.volume.edit { $0.unopenable = [] }
         rig.kill()
@@ -98,7 +98,7 @@ struct DiskLogMarksTests {
         #expect(try rig.find(3)?.isStale == false)
     }
 
-    @Test("what was begun before a delete is refused, what began after is kept")
+    @Test("A response requested before a delete is refused, one requested later is stored")
     func late() throws {
         let rig = try LogRig(segments: 4, seed: 5)
         let lease = try rig.log().marks.pin()

@@ -4,10 +4,10 @@ import Testing
 import Tiers
 import Trials
 
-@Suite("The disk's log against a dictionary", .disabled(if: Trials.isReduced))
+@Suite("The disk log compared with a dictionary", .disabled(if: Trials.isReduced))
 struct DiskLogModelTests {
     @Test(
-        "what is read is the last stored answer, a deleted one is never read, the cap holds",
+        "Reads give the last stored response, never a deleted one, within the disk limit",
         arguments: Trials.seeds(1...4, long: 60))
     func model(seed: UInt64) throws {
         var dice = SplitMix64(seed: seed)
@@ -34,7 +34,7 @@ struct DiskLogModelTests {
         #expect(rig.figures[.lostRecords] == 0 && rig.figures[.failures] == 0)
     }
 
-    @Test("an answer larger than a segment is not kept, and takes no other's place")
+    @Test("A response larger than a segment is not stored and displaces nothing")
     func tooLarge() throws {
         let rig = try LogRig(segments: 4, seed: 1)
         let small = Answer(1, version: 1, bytes: 100)
@@ -44,7 +44,7 @@ struct DiskLogModelTests {
         #expect(isThere)
     }
 
-    @Test("the largest answer that a segment holds is read, and one byte more is too large")
+    @Test("The largest response that fits a segment is stored; one byte more is too large")
     func largest() throws {
         let rig = try LogRig(segments: 4, seed: 1)
         let record = Answer(1, version: 1, bytes: 0).record(version: .zero, now: rig.now)

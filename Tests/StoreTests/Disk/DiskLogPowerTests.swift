@@ -4,13 +4,13 @@ import Testing
 import Tiers
 import Trials
 
-@Suite("The disk's log when its process or the power fails", .disabled(if: Trials.isReduced))
+@Suite("The disk log after a kill or a power failure", .disabled(if: Trials.isReduced))
 struct DiskLogPowerTests {
-    /// A log that has been closed and opened, and what is to be done to it.
+    /// A log after a restart, and the script to run on it.
     private struct Scene {
         let base: LogPlay
         let script: LogScript
-        /// How many operations the script does if none fails.
+        /// The number of operations of the script without failures.
         let operations: Int
         let seed: UInt64
 
@@ -47,7 +47,7 @@ struct DiskLogPowerTests {
     }
 
     @Test(
-        "wherever the power fails: no wrong byte, nothing deleted, and the log goes on",
+        "After a power failure at any point no wrong or deleted response is found",
         arguments: Trials.seeds(1...1, long: 40))
     func powerLoss(seed: UInt64) throws {
         let scene = try Scene(seed: seed, steps: 150)
@@ -56,7 +56,7 @@ struct DiskLogPowerTests {
             if play.rig.isRunning { try play.checkCurrent() }
             play.rig.losePower()
             if operation % 2 == 0 {
-                // Again, while the log is opened.
+                // A second failure while the log is opened.
                 play.rig.volume.edit { $0.operations = operation / 2 % 11..<Int.max }
                 _ = try? play.rig.start()
                 play.rig.losePower()
@@ -67,7 +67,7 @@ struct DiskLogPowerTests {
     }
 
     @Test(
-        "wherever the process is killed: what it had is there again, but for what was deleted",
+        "After a kill at any point everything stored and not deleted is found",
         arguments: Trials.seeds(1...1, long: 40))
     func kill(seed: UInt64) throws {
         let scene = try Scene(seed: seed + 100, steps: 150)
@@ -78,7 +78,7 @@ struct DiskLogPowerTests {
             try play.rig.start()
             let after = try play.found()
             for name in before.keys where after[name]?.body != before[name]?.body {
-                // The last step may have stored another.
+                // The last step may have stored a newer one.
                 let isNewer = play.possible[name]?.last?.body == after[name]?.body
                 play.expect(isNewer, "\(name) is gone")
             }
@@ -87,7 +87,7 @@ struct DiskLogPowerTests {
         }
     }
 
-    /// The log opens, holds what it may, and takes more; also after the next kill.
+    /// Opens the log, checks its contents and stores more; also after the next kill.
     private func goOn(_ play: inout LogPlay) throws {
         try play.rig.start()
         try play.checkPossible()

@@ -4,7 +4,7 @@ import Testing
 import Tiers
 import Trials
 
-@Suite("Shares of the disk that sites have", .disabled(if: Trials.isReduced))
+@Suite("Disk shares of sites", .disabled(if: Trials.isReduced))
 struct DiskLogSharesTests {
     private let rig: LogRig
 
@@ -21,7 +21,7 @@ struct DiskLogSharesTests {
         return shares
     }
 
-    /// Stores an answer of 100,000 bytes under a number, as one of this host's.
+    /// Stores a response of 100,000 bytes for a host.
     @discardableResult
     private func store(
         _ number: Int, host: String, version: Int = 1, bytes: Int = 100_000
@@ -44,7 +44,7 @@ struct DiskLogSharesTests {
         return try rig.log().view.shards.bytes(of: .host(number), in: DiskShareLimits())
     }
 
-    @Test("a site's records never take more than its share, and others keep theirs")
+    @Test("A site's records stay within its share, and other sites keep theirs")
     func limitHolds() throws {
         try rig.log().setShareLimits(shares([("a", 25), ("b", nil)]))
         for number in 0..<10 { try store(number, host: "b") }
@@ -58,13 +58,13 @@ struct DiskLogSharesTests {
         #expect(try !isThere(100))
     }
 
-    @Test("without a share a site takes what there is")
+    @Test("Without a share a site may use the whole disk")
     func noLimit() throws {
         for number in 0..<60 { try store(number, host: "a") }
         #expect(try used("a") > 4 << 20)
     }
 
-    @Test("hosts without a site have one share together")
+    @Test("Hosts without a site of their own use one share together")
     func others() throws {
         try rig.log().setShareLimits(shares([("a", nil)], others: 10))
         for number in 0..<30 { try store(number, host: "host\(number)") }
@@ -74,7 +74,7 @@ struct DiskLogSharesTests {
         #expect(try isThere(100))
     }
 
-    @Test("a record larger than the share is not kept, and takes no other's place")
+    @Test("A record larger than the share is not stored and displaces nothing")
     func tooLarge() throws {
         try rig.log().setShareLimits(shares([("a", 5)]))
         try store(1, host: "a")
@@ -82,7 +82,7 @@ struct DiskLogSharesTests {
         #expect(try isThere(1))
     }
 
-    @Test("a record in the place of an older one of its own needs no other's place")
+    @Test("A record that replaces its older version displaces no other")
     func replaced() throws {
         try rig.log().setShareLimits(shares([("a", 25)]))
         for number in 0..<20 { try store(number, host: "a") }
@@ -91,12 +91,12 @@ struct DiskLogSharesTests {
         #expect(try (0..<20).filter(isThere) == before)
     }
 
-    @Test("a kill brings back no answer that was given up in the place of a later one")
+    @Test("A kill does not bring back a response that was evicted before a newer version")
     func givenUp() throws {
         try rig.log().setShareLimits(shares([("a", 25)]))
         for number in 0..<24 { try store(number, host: "a") }
-        // One that comes back begins the main queue, in a segment that is older than the next ones
-        // of newcomers.
+        // A returning entry opens the main queue's segment, which is older than the small queue's
+        // next ones.
         let back = try (0..<24).first { try !isThere($0) }
         try store(try #require(back), host: "a")
         for number in 100..<115 { try store(number, host: "a") }
@@ -114,7 +114,7 @@ struct DiskLogSharesTests {
         #expect(found?.record.head == Answer(114, version: 2, bytes: 0).head)
     }
 
-    @Test("after a restart, and after a kill, what a site takes is known")
+    @Test("A site's usage is known after a restart and after a kill")
     func restart() throws {
         try rig.log().setShareLimits(shares([("a", 25)]))
         for number in 0..<30 { try store(number, host: "a") }

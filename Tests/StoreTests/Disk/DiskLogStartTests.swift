@@ -4,21 +4,21 @@ import Testing
 import Tiers
 import Trials
 
-@Suite("The disk's log at a start", .disabled(if: Trials.isReduced))
+@Suite("Starting the disk log", .disabled(if: Trials.isReduced))
 struct DiskLogStartTests {
-    /// The names of 0..<count that are found.
+    /// The numbers below `count` that are found.
     private func found(_ rig: LogRig, _ count: Int) throws -> [Int] {
         try (0..<count).filter { try rig.find($0) != nil }
     }
 
-    /// A log of 8 segments, full, whose answers were stored in the order of their numbers.
+    /// A full log of 8 segments with responses stored in the order of their numbers.
     private func full() throws -> LogRig {
         let rig = try LogRig(segments: 8, seed: 1)
         for number in 0..<60 { try rig.store(Answer(number, version: 1, bytes: 200_000)) }
         return rig
     }
 
-    @Test("with a smaller limit the newest stay, the oldest go, and the new cap is kept")
+    @Test("With a smaller limit the newest entries stay and the new limit holds")
     func smaller() throws {
         let rig = try full()
         let before = try found(rig, 60)
@@ -36,7 +36,7 @@ struct DiskLogStartTests {
         #expect(try found(rig, 100).last == 99)
     }
 
-    @Test("the power fails while a smaller limit is put into force", arguments: UInt64(1)...40)
+    @Test("A power failure while a smaller limit is applied", arguments: UInt64(1)...40)
     func smallerWithoutPower(seed: UInt64) throws {
         let rig = try LogRig(segments: 8, seed: seed)
         for number in 0..<60 { try rig.store(Answer(number, version: 1, bytes: 200_000)) }
@@ -55,7 +55,7 @@ struct DiskLogStartTests {
         #expect(rig.volume.peakBytes <= rig.capBytes)
     }
 
-    @Test("with a larger limit everything stays, and there is room for more")
+    @Test("With a larger limit everything stays, and there is space for more")
     func larger() throws {
         let rig = try full()
         let before = try found(rig, 60)
@@ -67,7 +67,7 @@ struct DiskLogStartTests {
         #expect(rig.volume.peakBytes <= rig.capBytes)
     }
 
-    @Test("what was not asked for within the age limit is not taken over")
+    @Test("Entries past the age limit are not recovered")
     func ageAtStart() throws {
         let rig = try LogRig(segments: 4, seed: 1, ageLimit: .seconds(1_000))
         for number in 0..<4 { try rig.store(Answer(number, version: 1, bytes: 100)) }
@@ -81,7 +81,7 @@ struct DiskLogStartTests {
         #expect(try found(rig, 4) == [2])
     }
 
-    @Test("a checkpoint keeps accesses through a kill; without one they are those of the footer")
+    @Test("A checkpoint keeps accesses through a kill; without one the footer's count")
     func checkpoint() throws {
         for isWritten in [true, false] {
             let rig = try LogRig(segments: 4, seed: 1, ageLimit: .seconds(1_000))
@@ -101,7 +101,7 @@ struct DiskLogStartTests {
         }
     }
 
-    @Test("after a kill, what lies in an open segment counts as asked for when it was last written")
+    @Test("After a kill, entries in an open segment count as last accessed at its last write")
     func benefitOfTheDoubt() throws {
         let rig = try LogRig(segments: 4, seed: 1, ageLimit: .seconds(1_000))
         try rig.store(Answer(0, version: 1, bytes: 100))
@@ -117,7 +117,7 @@ struct DiskLogStartTests {
         #expect(try found(rig, 2) == [])
     }
 
-    @Test("a sweep gives up what is too old, and no more; its segment is used again first")
+    @Test("A sweep expires idle entries only, and their segment is reused first")
     func sweep() throws {
         let rig = try LogRig(segments: 4, seed: 1, ageLimit: .seconds(1_000))
         let log = try rig.log()
@@ -135,7 +135,7 @@ struct DiskLogStartTests {
         #expect(rig.figures[.expiredEntries] == 40)
     }
 
-    @Test("a reclaim gives up what is too old, however often it was asked for before")
+    @Test("A reclaim expires idle entries, whatever their access count")
     func ageAtReclaim() throws {
         let rig = try LogRig(segments: 4, seed: 1, ageLimit: .seconds(1_000))
         for number in 0..<4 {
@@ -150,7 +150,7 @@ struct DiskLogStartTests {
         #expect(rig.figures[.expiredEntries] == 3)
     }
 
-    @Test("with the clock set back everything is revalidated, until it is stored anew")
+    @Test("With the clock set back everything is revalidated until it is stored again")
     func clockSetBack() throws {
         let rig = try LogRig(segments: 4, seed: 1)
         for number in 0..<4 { try rig.store(Answer(number, version: 1, bytes: 100)) }
@@ -170,7 +170,7 @@ struct DiskLogStartTests {
         #expect(try (0..<4).filter { try rig.find($0)?.isStale == true } == [0, 1, 3])
     }
 
-    @Test("what nobody wants any more once it is written is not found, nor after a start")
+    @Test("An entry forgotten before it is written is not found, nor after a start")
     func unwanted() throws {
         let rig = try LogRig(segments: 4, seed: 11)
         let log = try rig.log()
@@ -185,11 +185,11 @@ struct DiskLogStartTests {
         #expect(try rig.find(1) != nil)
     }
 
-    @Test("what was replaced is not there again when what replaced it is forgotten")
+    @Test("A replaced entry does not return when its replacement is forgotten")
     func replaced() throws {
         let rig = try LogRig(segments: 6, seed: 1)
         try rig.store(Answer(0, version: 1, bytes: 100))
-        // The segment that it lies in is closed.
+        // Closes the segment that contains it.
         for number in 1..<8 { try rig.store(Answer(number, version: 1, bytes: 200_000)) }
         try rig.store(Answer(0, version: 2, bytes: 100))
         try rig.log().forget(Answer.name(0))
@@ -197,7 +197,7 @@ struct DiskLogStartTests {
         #expect(try rig.find(0) == nil)
     }
 
-    @Test("a file that was made and not used yet is no reason for a warning", arguments: 0..<3)
+    @Test("A file that was created but not used yet causes no warning", arguments: 0..<3)
     func unusedFile(operations: Int) throws {
         let rig = try LogRig(segments: 4, seed: 1)
         try rig.start()
@@ -211,7 +211,7 @@ struct DiskLogStartTests {
         #expect(try rig.find(0) != nil)
     }
 
-    @Test("a clock that is a second behind is no clock set back")
+    @Test("A clock that is one second behind does not count as set back")
     func clockNearly() throws {
         let rig = try LogRig(segments: 4, seed: 1)
         try rig.store(Answer(0, version: 1, bytes: 100))

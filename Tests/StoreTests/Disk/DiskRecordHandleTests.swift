@@ -4,10 +4,10 @@ import Store
 import Testing
 import Tiers
 
-@Suite("Reading a record while its segment is put to another use")
+@Suite("Reading a record while its segment is reused")
 struct DiskRecordHandleTests {
     private let rig: LogRig
-    /// In one segment that is about to be reclaimed; the first is asked for often.
+    /// Two responses in a segment that is reclaimed next; the first is accessed often.
     private let large = Answer(1, version: 1, bytes: 600_000)
     private let small = Answer(2, version: 1, bytes: 5_000)
     /// The number of that segment.
@@ -22,7 +22,7 @@ struct DiskRecordHandleTests {
         segment = Int(entry.location.segment)
     }
 
-    /// Stores others until the answers' segment has been reclaimed, and used again.
+    /// Stores other responses until the segment has been reclaimed and reused.
     private func reuse(_ isKept: Bool) {
         let slots = (try? rig.log().view.slots) ?? []
         let sequence = slots[segment].current?.sequence
@@ -32,20 +32,20 @@ struct DiskRecordHandleTests {
             let now = slots[segment].current?.sequence
             if now != nil, now != sequence { return }
         }
-        Issue.record("the segment was never used again")
+        Issue.record("the segment was never reused")
     }
 
-    @Test("the head is read where the record is now")
+    @Test("The head is read from the record's new location")
     func head() throws {
         rig.volume.beforeNextRead { reuse(true) }
         let found = try rig.find(1)
-        // Not compared within the expectation, which would take minutes to say how they differ.
+        // Compared outside the expectation, which would take minutes to describe a difference.
         let isWhole = found?.body == large.body
         #expect(isWhole)
         #expect(rig.figures[.lostRecords] == 0)
     }
 
-    @Test("a body that was begun is read to its end where the record is now")
+    @Test("A body in progress is read to its end from the record's new location")
     func body() throws {
         let view = try rig.log().view
         var reading = try #require(view.read(Answer.name(1), key: Answer.key(1)))
@@ -58,7 +58,7 @@ struct DiskRecordHandleTests {
         #expect(rig.figures[.lostRecords] == 0)
     }
 
-    @Test("a body whose record was given up ends, and nothing is called damaged")
+    @Test("The body of a dropped record ends without a report of damage")
     func givenUp() throws {
         let view = try rig.log().view
         var reading = try #require(view.read(Answer.name(1), key: Answer.key(1)))
@@ -71,7 +71,7 @@ struct DiskRecordHandleTests {
         #expect(rig.figures[.lostRecords] == 0)
     }
 
-    @Test("on an event loop it is found where it is now, or not at all")
+    @Test("On an event loop a moved record is found at its new location or not at all")
     func atOnce() throws {
         rig.volume.beforeNextRead { reuse(true) }
         let found = try rig.findAtOnce(2)
@@ -81,7 +81,7 @@ struct DiskRecordHandleTests {
     }
 
     @Test(
-        "a record of which no answer can be made is lost, and no other is",
+        "A record that fails validation is lost, and no other",
         arguments: [true, false])
     func refused(isAtOnce: Bool) throws {
         let head = small.head

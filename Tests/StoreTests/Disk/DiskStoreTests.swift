@@ -7,7 +7,7 @@ import Testing
 import Tiers
 import Trials
 
-@Suite("The disk tier's threads", .disabled(if: Trials.isReduced))
+@Suite("The threads of the disk tier", .disabled(if: Trials.isReduced))
 struct DiskStoreTests {
     private let root = TemporaryDirectory()
     private let readers = NIOThreadPool.singleton
@@ -29,7 +29,7 @@ struct DiskStoreTests {
         return EntryName(bytes.span)
     }()
 
-    @Test("when a start returns, readers have a log, and what begins then is stamped")
+    @Test("When a start returns, the log is readable and new requests get a version")
     func started() async {
         for _ in 0..<100 {
             let tier = tier(below: root.path)
@@ -40,7 +40,7 @@ struct DiskStoreTests {
         }
     }
 
-    @Test("accesses do not pile up before a writer that waits for its disk")
+    @Test("Touches are bounded while the writer waits for the disk")
     func touches() async throws {
         let tier = tier(below: root.path)
         await tier.start(now: .zero)
@@ -55,7 +55,7 @@ struct DiskStoreTests {
         await tier.close()
     }
 
-    @Test("what waits for the journal and the writer is found until it is written or forgotten")
+    @Test("A pending write is found until it is written or forgotten")
     func waiting() async throws {
         let tier = tier(below: root.path, marks: InvalidationIndex(isJournaled: true))
         await tier.start(now: .zero)
@@ -73,7 +73,7 @@ struct DiskStoreTests {
         #expect(tier.pendingWrite(name) == nil && tier.pendingBytes == 0)
     }
 
-    @Test("what was forgotten is found no more, also while the writer waits for its disk")
+    @Test("A forgotten entry is not found, even while the writer waits for the disk")
     func forgotten() async throws {
         let tier = tier(below: root.path)
         await tier.start(now: .zero)
@@ -93,10 +93,10 @@ struct DiskStoreTests {
         #expect(!view.contains(name.digest) && tier.pendingWrite(name) == nil)
         gate.signal()
         await tier.close()
-        #expect(tier.counters[.admittedRecords] == 1, "what waited was not written")
+        #expect(tier.counters[.admittedRecords] == 1, "the pending write was not discarded")
     }
 
-    @Test("what another node has kept and this one forgets is not found, though it waits")
+    @Test("An offered entry that is forgotten is not found, although its write is pending")
     func offeredAndForgotten() async throws {
         let tier = tier(below: root.path)
         await tier.start(now: .zero)
@@ -120,38 +120,38 @@ struct DiskStoreTests {
         #expect(view.contains(name.digest) && view.contains(other.digest))
     }
 
-    @Test("a purge of what was taken out of the queue is remembered until it is where it is to be")
+    @Test("The mark for an entry taken from the queue is kept until its reader releases it")
     func leased() async throws {
         let tier = tier(below: root.path, marks: InvalidationIndex(isJournaled: true))
         await tier.start(now: .zero)
-        let book = tier.marks
-        let entries = Entries(limitBytes: 1 << 20, marks: book)
+        let index = tier.marks
+        let entries = Entries(limitBytes: 1 << 20, marks: index)
         let kept = try #require(entries.put("kept", bytes: 100, name: name))
         tier.enqueueWrite(kept, now: .zero)
         let found = try #require(tier.pendingWrite(name))
-        let version = book.apply([.url(Array("origin/kept".utf8))], isSoft: false, now: .zero)
+        let version = index.apply([.url(Array("origin/kept".utf8))], isSoft: false, now: .zero)
         entries.store.remove(kept)
-        book.journaled(upTo: version)
+        index.journaled(upTo: version)
         await tier.close()
         func effect() -> InvalidationMark.Effect? {
             for _ in 0..<4 {
-                book.pruneMarks(leastVersionOnDisk: { .last }, fingerprintsOnDisk: { _ in [] })
+                index.pruneMarks(leastVersionOnDisk: { .last }, fingerprintsOnDisk: { _ in [] })
             }
-            return book.effect(on: kept.key, tags: [], version: kept.version)
+            return index.effect(on: kept.key, tags: [], version: kept.version)
         }
         #expect(
-            effect() == .purged, "the writer has nothing more to do with it, and the reader has")
+            effect() == .purged, "the writer no longer needs the mark, but the reader does")
         found.lease.release()
         #expect(effect() == nil)
     }
 
-    @Test("reviews of marks are apart when they come to be done, not when they were asked for")
+    @Test("The interval between prunings of marks counts from their execution, not their request")
     func reviews() async throws {
         let tier = tier(below: root.path)
         await tier.start(now: .zero)
         let entries = Entries(limitBytes: 1 << 20, marks: tier.marks)
         tier.marks.apply([.url(Array("origin/other".utf8))], isSoft: false, now: .zero)
-        // It is later than the mark, and holds none.
+        // It is newer than the mark and does not keep it.
         let entry = try #require(entries.put("one", bytes: 100, name: name))
         let time = Atomic<Int64>(0)
         let gate = DispatchSemaphore(value: 0)
@@ -159,14 +159,14 @@ struct DiskStoreTests {
             time.store(milliseconds, ordering: .relaxed)
             tier.pruneUnmatchedMarks { .zero + .milliseconds(time.load(ordering: .relaxed)) }
         }
-        /// Returns when the writer has done all of before.
+        /// Returns when the writer has finished all earlier work.
         func catchUp() async {
             await withCheckedContinuation { done in
                 tier.enqueueHandoff(entry, idle: .zero, touches: 0, now: .zero) { _ in done.resume()
                 }
             }
         }
-        // What was invalidated since the last review but one stays: the third one drops it.
+        // Marks newer than the last pruning but one stay: the third pruning drops it.
         tier.enqueueHandoff(entry, idle: .zero, touches: 0, now: .zero) { _ in gate.wait() }
         for milliseconds in [200, 300, 400] as [Int64] { ask(at: milliseconds) }
         gate.signal()

@@ -8,13 +8,13 @@ struct JournalFilesTests {
     private let volume = SimulatedVolume()
     private var size: Int { volume.bytes(of: "journal-1").count }
 
-    @Test("what is appended is read, with nothing but zeros behind it, and no more than a quarter")
+    @Test("Appended bytes are read, followed by nothing but zeros, at most a quarter")
     func filled() throws {
         let files = JournalFiles(volume, space: room)
         var dice = SplitMix64(seed: 1)
         try files.create(1)
         try files.append([UInt8](repeating: 1, count: 80), to: 1)
-        #expect(size == 80, "nothing is behind a header before it is synced")
+        #expect(size == 80, "nothing follows the header before it is synced")
         try files.sync(1)
         var all = [UInt8](repeating: 1, count: 80)
         var sizes: Set<Int> = []
@@ -30,7 +30,7 @@ struct JournalFilesTests {
             #expect(found.starts(with: all) && found.dropFirst(all.count).allSatisfy { $0 == 0 })
             #expect(found.count - all.count <= room.fileBytes / 4)
         }
-        #expect(sizes.count < 20, "most appends change no size: \(sizes.count)")
+        #expect(sizes.count < 20, "most appends do not change the size: \(sizes.count)")
         volume.losePower(using: &dice)
         #expect(try JournalFiles(volume, space: room).read(1).starts(with: all))
     }

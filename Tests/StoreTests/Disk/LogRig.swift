@@ -3,28 +3,28 @@ import NIOCore
 import Store
 import Tiers
 
-/// A disk log on a simulated volume, and the starts and ends of its process.
+/// A disk log on a simulated volume, with starts and ends of its process.
 final class LogRig {
     var volume = SimulatedVolume()
     let figures = DiskCounters()
     var plan: DiskPlan
     var ageLimit: Interval
-    /// What is held against each record that is read.
+    /// The validation of each record that is read.
     var fault: RecordValidation = { _ in nil }
     /// Wall time in milliseconds since 1970.
     var now: Int64 = 1_795_000_000_000
-    /// What was invalidated, as a journal has it that is synced at once.
+    /// The invalidations in a journal that is always synced.
     var journal: [InvalidationMark] = []
-    /// Up to where.
+    /// The version up to which the journal is complete.
     var journalReached = InvalidationVersion.zero
-    /// Marks that a process may have.
+    /// The maximum number of marks of a process.
     var marksMax = InvalidationIndex.marksMax
-    /// The newest wall time that a start has noted, which is what the identity keeps.
+    /// The newest wall time of any start, as kept in the identity file.
     private var newestWall: Int64 = 0
     private var epoch: UInt64 = 0
     private var dice: SplitMix64
     private var current: DiskLog?
-    /// What the last start had to say.
+    /// The events of the last start.
     private(set) var notes: [DiskEvent] = []
 
     init(
@@ -36,7 +36,7 @@ final class LogRig {
         newestWall = now
     }
 
-    /// Another rig with a copy of the volume, on which no process runs.
+    /// A rig with a copy of the volume and no running process.
     init(_ other: LogRig) {
         volume = other.volume.copy()
         (plan, ageLimit, now) = (other.plan, other.ageLimit, other.now)
@@ -44,7 +44,7 @@ final class LogRig {
         (journal, journalReached) = (other.journal, other.journalReached)
     }
 
-    /// The least plan of so many segments of 1 MiB.
+    /// The smallest plan of `segments` segments of 1 MiB.
     static func plan(segments: Int) throws -> DiskPlan {
         let perSegment = UInt64(1 << 20 + 8 << 10)
         let extra = UInt64(segments - SegmentAllocator.Settings.segmentsMin) * perSegment
@@ -53,10 +53,10 @@ final class LogRig {
             formerSegmentBytes: 1 << 20)
     }
 
-    /// What the files may take at most.
+    /// The most bytes that the files may use.
     var capBytes: UInt64 { UInt64(plan.segments * plan.segmentBytes) }
 
-    /// The log; opens it if no process has it.
+    /// The open log; starts a process if none runs.
     func log() throws -> DiskLog {
         if let current { return current }
         return try start()
@@ -65,25 +65,25 @@ final class LogRig {
     /// True if the volume has a file of this name.
     func has(_ name: String) -> Bool { (try? volume.names().contains(name)) ?? false }
 
-    /// True if a process has the log.
+    /// True if a process has the log open.
     var isRunning: Bool { current != nil }
 
-    /// The process is killed; what it wrote stays.
+    /// Kills the process; what it wrote stays.
     func kill() {
         current = nil
         volume.kill()
     }
 
-    /// The power fails.
+    /// Cuts the power.
     func losePower() {
         current = nil
         volume.losePower(using: &dice)
     }
 
-    /// A new process opens the log, or with its `book` one that goes on.
+    /// Opens the log as a new process, with a new index of invalidations unless one is given.
     @discardableResult
-    func start(_ book: InvalidationIndex? = nil) throws -> DiskLog {
-        let book = book ?? InvalidationIndex(key: .publiclyKnown, marksMax: marksMax)
+    func start(_ index: InvalidationIndex? = nil) throws -> DiskLog {
+        let index = index ?? InvalidationIndex(key: .publiclyKnown, marksMax: marksMax)
         current = nil
         notes = []
         epoch += 1
@@ -101,7 +101,7 @@ final class LogRig {
             RecoveredMarks(table: MarkTable(wanted(marks)), lastVersion: reached)
         }
         let log = try DiskLog.open(
-            volume, settings, identity, marks: book, counters: figures, formerWall: formerWall,
+            volume, settings, identity, marks: index, counters: figures, formerWall: formerWall,
             now: now
         ) { notes.append($0) }
         current = log
@@ -109,7 +109,7 @@ final class LogRig {
             if case .revalidationRequired = $0 { true } else { false }
         }
         if isUnknown {
-            // The first file of a journal says what its start has found.
+            // The first file of a journal records the result of the start.
             let version = InvalidationVersion(epoch: epoch, count: 0)
             journal.append(InvalidationMark(.everything, isSoft: true, version: version))
             journalReached = version
@@ -132,7 +132,7 @@ final class LogRig {
     /// Warnings of the last start.
     var warnings: [DiskEvent] { notes.filter(\.isWarning) }
 
-    /// Stores an answer whose request began at `stamp`, by default now.
+    /// Stores a response whose request began at `version`, by default now.
     @discardableResult
     func store(_ response: Answer, version: InvalidationVersion? = nil) throws
         -> DiskLog.StoreOutcome
@@ -147,7 +147,7 @@ final class LogRig {
         _ = try invalidate(names.map(Answer.target))
     }
 
-    /// Gives the marks of it.
+    /// Applies invalidations and returns their marks.
     func invalidate(_ targets: [PurgeTarget], isSoft: Bool = false) throws -> [InvalidationMark] {
         let version = try log().marks.apply(targets, isSoft: isSoft, now: .zero)
         let marks = targets.map { InvalidationMark($0, isSoft: isSoft, version: version) }
@@ -156,7 +156,7 @@ final class LogRig {
         return marks
     }
 
-    /// Some ticks, by which marks go that nothing wants any more.
+    /// Prunes unused marks, as a few ticks of a node do.
     func tickMarks() throws {
         let log = try log()
         for _ in 0..<4 {
@@ -171,14 +171,14 @@ final class LogRig {
             Answer.name(name).digest, count: count, at: UInt32(clamping: now / 1000))
     }
 
-    /// What a look-up has given.
+    /// The result of a look-up.
     struct Found: Hashable {
         var body: [UInt8]
         var head: [UInt8]
         var isStale: Bool
     }
 
-    /// What is found under the name by a disk thread; nil if nothing is.
+    /// The entry found by a disk thread.
     func find(_ name: Int) throws -> Found? {
         let view = try log().view
         guard var reading = view.read(Answer.name(name), key: Answer.key(name)),
@@ -189,8 +189,7 @@ final class LogRig {
             isStale: reading.isStale)
     }
 
-    /// What is found under the name on an event loop, or by a disk thread if it has to look; nil if
-    /// nothing is.
+    /// The entry found on an event loop, or by a disk thread if the event loop would block.
     func findAtOnce(_ name: Int) throws -> Found? {
         var room = [UInt8](repeating: 0xEE, count: DiskView.bufferBytes)
         let found = try log().view.readNonblocking(
@@ -203,12 +202,12 @@ final class LogRig {
     }
 }
 
-/// An answer of an origin: what it is called, and which one it is of those under the name.
+/// A response of an origin, identified by its name and its version.
 struct Answer: Hashable {
     let number: Int
     let version: Int
     let body: [UInt8]
-    /// Its tail is in pieces as memory has it; otherwise the body is cut anyhow.
+    /// True if the chunks of the body are as in memory; otherwise they have random sizes.
     let isLaidOut: Bool
 
     init(_ number: Int, version: Int, bytes: Int, isLaidOut: Bool = true) {
@@ -220,7 +219,7 @@ struct Answer: Hashable {
         body = Array(Self.noise[start..<start + bytes])
     }
 
-    /// What bodies are cut out of.
+    /// The bytes from which bodies are cut.
     private static let noise: [UInt8] = {
         var dice = SplitMix64(seed: 1)
         return (0..<1 << 19).flatMap { _ in
@@ -240,7 +239,7 @@ struct Answer: Hashable {
         return EntryName(bytes.span)
     }
 
-    /// The head says which answer it is.
+    /// The head, which identifies the response.
     var head: [UInt8] { Array("etag: \"\(number)-\(version)\"\r\n".utf8) }
 
     func record(version: InvalidationVersion, now: Int64) -> DiskRecord {
@@ -257,7 +256,7 @@ struct Answer: Hashable {
             chunkSums: [])
     }
 
-    /// The body as it is handed over.
+    /// The body in the chunks in which it is stored.
     var pieces: [ByteBuffer] {
         var sizes: [Int] = []
         var left = body.count

@@ -2,11 +2,11 @@ import Ground
 import Store
 import Tiers
 
-/// What is done to a log, thrown with dice.
+/// A random sequence of operations on a log.
 struct LogScript {
     enum Step {
         case store(Answer)
-        /// Stores an answer whose request began when ``begin`` was last said.
+        /// Stores a response whose request began at the last ``begin``.
         case storeLate(Answer)
         case begin
         case delete([Int])
@@ -17,11 +17,11 @@ struct LogScript {
         case restart
     }
 
-    /// How large and how various.
+    /// The number and sizes of the operations.
     struct Size {
         var steps: Int
         var names: Int
-        /// Most bodies are smaller than this, and none is larger than the other.
+        /// The usual maximum of a body's size; a few are larger, up to ``bytesMax``.
         var bytesUsual: Int
         var bytesMax: Int
         var restarts = false
@@ -64,18 +64,18 @@ struct LogScript {
     }
 }
 
-/// Plays a script on a rig, and keeps book of what may be found.
+/// Plays a script on a rig and records what may be found.
 struct LogPlay {
     private(set) var rig: LogRig
     let names: Int
-    /// The answers stored since the last delete that was acknowledged: a start may find any.
+    /// The responses stored since the last acknowledged delete, any of which a start may find.
     private(set) var possible: [Int: [Answer]] = [:]
-    /// The answer that this process must find, if it finds one.
+    /// The response that this process must find, if it finds one.
     private(set) var current: [Int: Answer] = [:]
     private(set) var wrongs: [String] = []
-    /// A request that is under way in this process.
+    /// A request in progress in this process.
     private var began: VersionPin?
-    /// When the latest delete of a name was asked for, which need not have been acknowledged.
+    /// The version of the latest delete of each name, acknowledged or not.
     private var deleted: [Int: InvalidationVersion] = [:]
 
     init(_ rig: LogRig, names: Int) {
@@ -83,14 +83,14 @@ struct LogPlay {
         self.names = names
     }
 
-    /// The same play on another rig.
+    /// A copy of a play on another rig.
     init(_ other: LogPlay, on rig: LogRig) {
         self = other
         self.rig = rig
         began = nil
     }
 
-    /// Does a step and looks at what it answers.
+    /// Performs a step and checks its outcome.
     mutating func perform(_ step: LogScript.Step) throws {
         rig.now += 100
         let log = try rig.log()
@@ -134,7 +134,7 @@ struct LogPlay {
 
     // MARK: Laws
 
-    /// Every name that is found, in both ways, with its answer.
+    /// Every name that is found, by a disk thread and on an event loop, with its response.
     mutating func found() throws -> [Int: LogRig.Found] {
         var found: [Int: LogRig.Found] = [:]
         for name in 0..<names {
@@ -142,14 +142,14 @@ struct LogPlay {
             let atOnce = try rig.findAtOnce(name)
             expect(atOnce == found[name], "\(name) is another on the event loop")
         }
-        // What was deleted is in the index until its place is wanted, or it is read again.
+        // A deleted entry is in the index until it is read or its space is needed.
         let count = try rig.log().view.shards.count
         let isRight = (found.count...found.count + deleted.count).contains(count)
         expect(isRight, "\(found.count) of \(count) entries are found")
         return found
     }
 
-    /// In the process that stored it, what is found under a name is the last answer of it.
+    /// Checks that the process finds only the last stored response under each name.
     mutating func checkCurrent() throws {
         for (name, found) in try found() {
             let response = current[name]
@@ -159,8 +159,7 @@ struct LogPlay {
         checkCap()
     }
 
-    /// After a kill or a power failure, what is found is one of the answers stored since the last
-    /// delete.
+    /// Checks that after a kill or a power failure only responses since the last delete are found.
     mutating func checkPossible() throws {
         for name in 0..<names {
             let found = try rig.find(name)

@@ -4,7 +4,7 @@ import Store
 import Testing
 import Tiers
 
-/// A directory for one test, gone with it.
+/// A temporary directory that is removed with its object.
 final class TemporaryDirectory {
     let path = FileManager.default.temporaryDirectory
         .appendingPathComponent("nuthatch-\(UUID().uuidString)").path
@@ -14,7 +14,7 @@ final class TemporaryDirectory {
     }
 }
 
-@Suite("A node's directory")
+@Suite("The directory of a node")
 struct NodeDirectoryTests {
     private let root = TemporaryDirectory()
     private let first = NodeID(low: 1, high: 2)
@@ -24,7 +24,7 @@ struct NodeDirectoryTests {
         try NodeDirectory(below: root.path, newID: { _ in id }, wall: wall) { _ in 1 << 20 }
     }
 
-    @Test("nodes on one volume have one each, and find it again after a restart")
+    @Test("Nodes on one volume have a directory each and find it again after a restart")
     func oneEach() throws {
         var one: NodeDirectory? = try open(first)
         let other = try open(second)
@@ -36,7 +36,7 @@ struct NodeDirectoryTests {
         withExtendedLifetime(other) {}
     }
 
-    @Test("each start has a boot epoch of its own, and knows the newest wall time")
+    @Test("Each start has a new boot epoch and knows the newest wall time")
     func epochs() throws {
         for (epoch, wall) in [(1, 5_000), (2, 7_000), (3, 6_000)] as [(UInt64, Int64)] {
             let directory = try open(first, wall: wall)
@@ -46,27 +46,27 @@ struct NodeDirectoryTests {
         }
     }
 
-    @Test("segments that are there keep their size; where there are none it is chosen anew")
+    @Test("Existing segments keep their size; without any the size is chosen again")
     func segmentSize() throws {
-        var told: [UInt64?] = []
+        var formerSizes: [UInt64?] = []
         let open = { [root, first] (wanted: UInt64) in
             try NodeDirectory(below: root.path, newID: { _ in first }, wall: 1_000) { former in
-                told.append(former)
+                formerSizes.append(former)
                 return former ?? wanted
             }
         }
         #expect(try open(1 << 20).identity.segmentBytes == 1 << 20)
-        // Emptied, or never written to.
+        // Empty, or never written.
         #expect(try open(2 << 20).identity.segmentBytes == 2 << 20)
         let segment = root.path + "/node-0/" + SegmentFiles.name(3)
         try #require(FileManager.default.createFile(atPath: segment, contents: nil))
         #expect(try open(4 << 20).identity.segmentBytes == 2 << 20)
         try FileManager.default.removeItem(atPath: segment)
         #expect(try open(4 << 20).identity.segmentBytes == 4 << 20)
-        #expect(told == [nil, nil, 2 << 20, nil])
+        #expect(formerSizes == [nil, nil, 2 << 20, nil])
     }
 
-    @Test("an identity that cannot be read is replaced by a new one, and said to be damaged")
+    @Test("An unreadable identity is replaced and reported as damaged")
     func damaged() throws {
         var directory: NodeDirectory? = try open(first)
         let file = try DiskFile(root.path + "/node-0/identity", creates: false)
@@ -81,7 +81,7 @@ struct NodeDirectoryTests {
         #expect(directory?.identityDamage == .truncated && directory?.identity.nodeID == first)
     }
 
-    @Test("the name of the directory is the same for who takes it later, and no other's")
+    @Test("A directory keeps its name for later processes, and no other has it")
     func name() {
         var dice = SplitMix64(seed: 1)
         let names = ["/a/node-0", "/b/c/node-0", "/a/node-1"]
@@ -92,7 +92,7 @@ struct NodeDirectoryTests {
         #expect(!nowhere.hasSameName(as: ids[0]))
     }
 
-    @Test("a root that cannot be made is refused with its path")
+    @Test("A root that cannot be created is refused with its path")
     func noRoot() {
         let path = "/proc/nuthatch"
         let error = #expect(throws: NodeDirectory.ClaimError.self) {
@@ -101,7 +101,7 @@ struct NodeDirectoryTests {
         #expect(error.map { "\($0)" }?.contains(path) == true)
     }
 
-    @Test("a file is read as it was written, its blocks are there before")
+    @Test("A file is read as written, and its blocks are allocated in advance")
     func files() throws {
         let directory = try open(first)
         let file = try DiskFile(directory.path + "/segment-00000", creates: true)
@@ -123,7 +123,7 @@ struct NodeDirectoryTests {
         #expect(!isPastEnd)
     }
 
-    @Test("what the system refuses says what was tried, where, and why")
+    @Test("A system error gives the operation, the path and the reason")
     func failures() throws {
         let error = #expect(throws: DiskFile.Failure.self) {
             try DiskFile("/nowhere/at/all", creates: true)

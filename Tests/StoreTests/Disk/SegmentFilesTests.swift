@@ -14,7 +14,7 @@ struct SegmentFilesTests {
         ) { _ in Self.segmentBytes }
     }
 
-    /// Writes a segment of `count` records of one chunk each; closed if `closes`.
+    /// Writes a segment of `count` records of one chunk each.
     private func write(
         _ number: Int, in directory: NodeDirectory, count: Int, closes: Bool
     ) throws -> [SegmentFooter.Entry] {
@@ -47,7 +47,7 @@ struct SegmentFilesTests {
         return entries
     }
 
-    @Test("closed and unclosed segments, foreign and cut files: each is what it is")
+    @Test("Closed, unclosed, foreign and truncated segments are recognised as such")
     func mixed() throws {
         let (closed, unclosed, cut) = try writeMixed()
         let again = try open()
@@ -79,7 +79,7 @@ struct SegmentFilesTests {
         return (closed, unclosed, cut)
     }
 
-    @Test("another node's segments are not read")
+    @Test("Segments of another node are not read")
     func otherNode() throws {
         let node = try open()
         _ = try write(0, in: node, count: 2, closes: true)

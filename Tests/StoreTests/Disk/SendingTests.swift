@@ -5,8 +5,8 @@ import Store
 import Testing
 import Tiers
 
-/// Whether the system tells what is in its page cache: otherwise nothing is sent from a file.
-private let isTold: Bool = {
+/// True if the system reports what is in its page cache; otherwise no file is sent from it.
+private let reportsPageCache: Bool = {
     let root = TemporaryDirectory()
     try? FileManager.default.createDirectory(
         atPath: root.path, withIntermediateDirectories: true)
@@ -16,7 +16,7 @@ private let isTold: Bool = {
     return file.isCached(3, at: 0)
 }()
 
-@Suite("A record that is sent from where it lies", .enabled(if: isTold))
+@Suite("Sending a record from its file", .enabled(if: reportsPageCache))
 struct SendingTests {
     private let root = TemporaryDirectory()
     private let log: DiskLog
@@ -25,7 +25,7 @@ struct SendingTests {
     private let answer = Answer(1, version: 1, bytes: 90_000)
     private var checked = VerifiedRecordCache()
 
-    /// A socket whose send buffer has room for a record, and what is at its other end.
+    /// A connected pair of sockets whose send buffer holds a whole record.
     private struct Ends {
         let near: CInt
         let far: CInt
@@ -88,7 +88,7 @@ struct SendingTests {
         )
     }
 
-    @Test("what was checked of late is sent as it is, until the check is old")
+    @Test("A recently verified record is sent from its file until the verification expires")
     func sent() throws {
         defer { ends.close() }
         try store(Answer(2, version: 1, bytes: 5_000))
@@ -103,7 +103,7 @@ struct SendingTests {
         #expect(head(of: 2) == nil, "it was never read")
     }
 
-    @Test("a later answer and a purge are seen")
+    @Test("A newer response or a purge prevents sending")
     func replaced() throws {
         defer { ends.close() }
         try store(Answer(1, version: 2, bytes: 90_000))
@@ -112,7 +112,7 @@ struct SendingTests {
         #expect(head() == nil)
     }
 
-    @Test("what a socket has yet to send is not written over when its segment is used again")
+    @Test("Bytes still to be sent are not overwritten when their segment is reused")
     func reused() throws {
         defer { ends.close() }
         let reading = try #require(head())
@@ -127,7 +127,7 @@ struct SendingTests {
         #expect(log.view.send(reading, to: ends.near) == 0)
     }
 
-    @Test("a socket that takes no more has what it has taken")
+    @Test("A socket that accepts no more bytes has received the right ones")
     func refused() throws {
         defer { ends.close() }
         let reading = try #require(head())

@@ -3,7 +3,7 @@ import Store
 import Testing
 import Tiers
 
-@Suite("Where the index says that a record is")
+@Suite("Locations of records in the index")
 struct ShardedDiskIndexTests {
     private func entry(_ unit: UInt32, lastAccess: UInt32 = 5) -> DiskEntry {
         DiskEntry(
@@ -11,7 +11,7 @@ struct ShardedDiskIndexTests {
             lastAccess: lastAccess)
     }
 
-    @Test("a record that is no longer the entry's moves nothing, one that is keeps its last use")
+    @Test("A stale record moves nothing; a current one moves and keeps its last access")
     func moves() {
         let shards = ShardedDiskIndex(key0: 1, key1: 2)
         let digest = EntryDigest(first: 7, second: 8)
@@ -24,7 +24,7 @@ struct ShardedDiskIndexTests {
         #expect(shards.count == 1)
     }
 
-    @Test("an entry that was promoted stays in the main queue when it is stored anew")
+    @Test("A promoted entry stays in the main queue when it is stored again")
     func staysInItsQueue() throws {
         let rig = try LogRig(segments: 6, seed: 3)
         try rig.store(Answer(1, version: 1, bytes: 5_000))

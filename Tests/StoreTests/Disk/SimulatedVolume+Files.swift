@@ -57,7 +57,7 @@ extension SimulatedVolume {
 
     func allocatedBytes() -> UInt64 { peakBytes }
 
-    /// Changes the state and measures it.
+    /// Changes the state and updates the peak of used bytes.
     func changing<Value: Sendable>(
         _ change: (inout State) throws(DiskFile.Failure) -> Value
     ) throws(DiskFile.Failure) -> Value {

@@ -3,42 +3,42 @@ import Ground
 import Store
 import Synchronization
 
-/// A directory in memory whose disk may fail, and may lose its power.
+/// A directory in memory whose disk may fail and lose its power.
 ///
-/// What is written is seen at once and is on the disk once its file is synced; names are on the
-/// disk once the volume is. Operations that change the disk are counted, from 0.
+/// Writes are visible at once and durable once their file is synced; names are durable once the
+/// volume is synced. Operations that change the disk are counted from 0.
 final class SimulatedVolume: DiskVolume {
-    /// What is made to go wrong.
+    /// The faults to inject.
     struct Faults {
-        /// The operations that fail; of a write the first of them does the first half.
+        /// The numbers of the operations that fail; the first of them, if a write, is half done.
         var operations = Int.max..<Int.max
-        /// Why they do.
+        /// The error code of the failures.
         var code = EIO
-        /// Only operations of this kind fail; nil for any.
+        /// The only kind of operation that fails; `nil` for any.
         var call: String?
-        /// Where a file cannot be read.
+        /// The ranges of files that cannot be read.
         var unreadable: [String: Range<UInt64>] = [:]
-        /// Files that cannot be opened.
+        /// The names of the files that cannot be opened.
         var unopenable: Set<String> = []
-        /// What the page cache holds: everything or nothing.
+        /// True if the page cache has everything; otherwise it has nothing.
         var isCached = true
     }
 
-    /// One file, whatever it is called.
+    /// The content of a file, whatever its name.
     struct Content {
-        /// What a reader sees, and what is on the disk for certain.
+        /// The bytes that a reader sees, and those that are durable.
         var seen: [UInt8] = []
         var durable: [UInt8] = []
         var pending: [Change] = []
     }
 
-    /// What has yet to come to the disk.
+    /// A change of the content that is not durable yet.
     enum Change {
         case bytes([UInt8], at: Int)
         case size(Int)
     }
 
-    /// A change of names has yet to come to the disk; they come in their order.
+    /// A change of names that is not durable yet; changes become durable in order.
     enum Naming {
         case link(String, Int)
         case unlink(String)
@@ -57,10 +57,10 @@ final class SimulatedVolume: DiskVolume {
 
     let state: Mutex<State>
     let path = "/simulated"
-    /// What happens between a reader's look-up and its read, once.
+    /// The action to run between a reader's look-up and its read, once.
     private let interruption = Mutex<Interruption?>(nil)
 
-    /// Done on the thread of the reader, which the one who asked for it waits for.
+    /// Runs on the reader's thread, while the thread that requested it waits.
     private struct Interruption: @unchecked Sendable {
         let work: () -> Void
     }
@@ -73,7 +73,7 @@ final class SimulatedVolume: DiskVolume {
         self.init(State())
     }
 
-    /// Another volume in the same state.
+    /// A copy of the volume in the same state.
     func copy() -> SimulatedVolume {
         SimulatedVolume(state.withLock { $0 })
     }
@@ -82,13 +82,13 @@ final class SimulatedVolume: DiskVolume {
         state.withLock { change(&$0.faults) }
     }
 
-    /// Operations so far.
+    /// The number of operations so far.
     var operations: Int { state.withLock { $0.operations } }
 
-    /// The most that all files together have taken, in whole blocks.
+    /// The peak of the bytes used by all files, in whole blocks.
     var peakBytes: UInt64 { state.withLock { $0.peakBytes } }
 
-    /// From here on the peak is measured anew.
+    /// Restarts the measurement of the peak.
     func forgetPeak() {
         state.withLock { state in
             state.peakBytes = 0
@@ -96,7 +96,7 @@ final class SimulatedVolume: DiskVolume {
         }
     }
 
-    /// Does `work` before the next read of a file reads anything.
+    /// Runs `work` before the next read of a file.
     func beforeNextRead(_ work: @escaping () -> Void) {
         let next = Interruption(work: work)
         interruption.withLock { $0 = next }
@@ -107,15 +107,14 @@ final class SimulatedVolume: DiskVolume {
         next?.work()
     }
 
-    // MARK: What happens to it
+    // MARK: Events
 
-    /// The process is gone; what it wrote stays.
+    /// Ends the process; what it wrote stays.
     func kill() {
         state.withLock { $0.kill() }
     }
 
-    /// The power fails and comes back: each sector of each write that was not synced is there or
-    /// not.
+    /// Cuts the power: each sector of each unsynced write survives or not.
     func losePower(using dice: inout SplitMix64) {
         state.withLock { state in
             for index in state.contents.indices { state.contents[index].losePower(using: &dice) }
@@ -126,12 +125,12 @@ final class SimulatedVolume: DiskVolume {
         }
     }
 
-    /// The bytes of a file, or none.
+    /// The bytes of a file; empty if there is none.
     func bytes(of name: String) -> [UInt8] {
         state.withLock { state in state.names[name].map { state.contents[$0].seen } ?? [] }
     }
 
-    /// Puts `bytes` in place of what the file holds.
+    /// Replaces the content of a file.
     func replace(_ name: String, with bytes: [UInt8]) {
         state.withLock { state in
             guard let file = state.names[name] else { return }
@@ -141,7 +140,7 @@ final class SimulatedVolume: DiskVolume {
         }
     }
 
-    /// Flips the lowest bits of a byte that `mask` names.
+    /// Flips the bits of `mask` in one byte.
     func flip(_ name: String, at position: Int, mask: UInt8) {
         state.withLock { state in
             guard let file = state.names[name] else { return }
@@ -162,7 +161,7 @@ extension SimulatedVolume.Naming {
 }
 
 extension SimulatedVolume.Content {
-    /// A disk writes whole sectors.
+    /// The unit in which a disk writes.
     private static let sectorBytes = 512
 
     mutating func change(_ change: SimulatedVolume.Change) {
@@ -206,8 +205,8 @@ extension SimulatedVolume.Content {
         }
     }
 
-    /// Filled as one: files are made and cut many thousand times, and byte by byte that takes most
-    /// of the time of these tests.
+    /// Zeros in one step: files are created and truncated many thousand times, and byte by byte
+    /// that would take most of the time of these tests.
     private static func zeros(_ count: Int) -> [UInt8] {
         unsafe [UInt8](unsafeUninitializedCapacity: count) { bytes, initialized in
             unsafe bytes.initialize(repeating: 0)
@@ -217,7 +216,7 @@ extension SimulatedVolume.Content {
 }
 
 extension SimulatedVolume.State {
-    /// Nothing is pending, nothing is faulty, nothing was done.
+    /// Drops pending work, faults and counts.
     mutating func kill() {
         for index in contents.indices {
             contents[index].durable = contents[index].seen
@@ -238,7 +237,7 @@ extension SimulatedVolume.State {
         peakBytes = max(peakBytes, bytes)
     }
 
-    /// Counts an operation and fails if it is one that is to fail; true for the first of them.
+    /// Counts an operation and throws if it is to fail; true for the first that fails.
     mutating func begin(_ call: String, _ path: String) throws(DiskFile.Failure) {
         let number = operations
         operations += 1

@@ -3,7 +3,7 @@ import Store
 import Testing
 import Tiers
 
-@Suite("The file that says by which rules answers are tagged")
+@Suite("The file of tag rule fingerprints")
 struct TagRuleFileTests {
     private func note(_ rules: UInt64, sites: Int = 3) -> TagRuleFingerprints {
         var note = TagRuleFingerprints()
@@ -11,7 +11,7 @@ struct TagRuleFileTests {
         return note
     }
 
-    @Test("what was written is read, also by another process and after a power failure")
+    @Test("A written file is read again, also by another process and after a power failure")
     func written() throws {
         let volume = SimulatedVolume()
         #expect(try TagRuleFile(volume).read() == TagRuleFingerprints())
@@ -25,7 +25,7 @@ struct TagRuleFileTests {
         }
     }
 
-    @Test("wherever a write fails, and then the power: the note is one of the two, or none")
+    @Test("After a failing write and a power failure the file is the old one, the new one, or none")
     func torn() throws {
         let (old, new) = (note(1, sites: 100), note(500, sites: 90))
         var met: Set<TagRuleFingerprints> = []
@@ -48,7 +48,7 @@ struct TagRuleFileTests {
         #expect(met.contains(new) && met.count > 1)
     }
 
-    @Test("what is no such file says nothing, and what cannot be read is told")
+    @Test("Another file is ignored, and an unreadable one is reported")
     func others() throws {
         let volume = SimulatedVolume()
         try volume.open("originals", creates: true).write([1, 2, 3].span, at: 0)

@@ -4,20 +4,20 @@ import Testing
 import Tiers
 import Trials
 
-/// A log whose entries are invalidated in all ways, with so many marks that some have to go, while
-/// processes and the power end; a journal has all that is invalidated at once.
+/// A log under all kinds of invalidations, with so many marks that some are dropped or folded,
+/// kills and power failures; the journal is always synced.
 private struct MarkWorld {
     let rig: LogRig
     var dice: SplitMix64
-    /// All answers that were ever stored under a name, with their stamps.
+    /// All responses ever stored under a name, with their versions.
     private var history: [Int: [(response: Answer, version: InvalidationVersion)]] = [:]
-    /// Marks that cover one of the entries.
+    /// Marks that cover an entry.
     private var marks: [InvalidationMark] = []
-    /// What is older than this may be held stale.
+    /// Entries older than this may count as stale.
     private var foldedTo = InvalidationVersion.zero
     private var leases: [VersionPin] = []
     private(set) var wrongs: [String] = []
-    /// How often what has happened.
+    /// Counts of events.
     private(set) var drops = 0, folds = 0, hits = 0, covered = 0, damages = 0
 
     private static let names = 24
@@ -79,7 +79,7 @@ private struct MarkWorld {
         try apply([target], isSoft: Bool.random(using: &dice))
     }
 
-    /// Marks that cover none of the entries.
+    /// Adds marks that cover no entry.
     private mutating func invalidateOthers() throws {
         for _ in 0..<4 {
             let first = Int(dice.next() % 1 << 40)
@@ -105,7 +105,7 @@ private struct MarkWorld {
         log.marks.pruneMarks(
             leastVersionOnDisk: { log.leastVersion }, fingerprintsOnDisk: log.fingerprintsOnDisk)
         if log.marks.count < before { drops += 1 }
-        // A journal keeps no more than may cover something.
+        // A journal keeps only marks that may cover an entry.
         if rig.journal.count > 4 * Self.marksMax {
             let least = min(log.marks.leastStoredVersion(), log.leastVersion)
             rig.journal.removeAll { $0.version <= least }
@@ -139,10 +139,10 @@ private struct MarkWorld {
     }
 }
 
-@Suite("Worlds of marks and entries", .disabled(if: Trials.isReduced))
+@Suite("Marks and entries under random events", .disabled(if: Trials.isReduced))
 struct MarkWorldTests {
     @Test(
-        "nothing that is covered is served, nothing else is stale, whatever is dropped and fails",
+        "Covered entries are not served and others are not stale, whatever is dropped and fails",
         arguments: Trials.seeds(1...3, long: 100))
     func disk(seed: UInt64) throws {
         var world = try MarkWorld(seed: 900 + seed)
@@ -155,15 +155,15 @@ struct MarkWorldTests {
         #expect(world.folds + world.drops > 2, "\(world.folds), \(world.drops)")
     }
 
-    @Test("of a node without a disk the same holds", arguments: Trials.seeds(1...4, long: 200))
+    @Test("Without a disk the same entries are covered", arguments: Trials.seeds(1...4, long: 200))
     func memory(seed: UInt64) throws {
         var dice = SplitMix64(seed: 300 + seed)
         let marksMax = 64
-        let book = InvalidationIndex(
+        let index = InvalidationIndex(
             key: MarkHashKey(first: seed, second: 1), marksMax: marksMax)
-        let entries = Entries(limitBytes: 8 << 20, marks: book)
-        // Seeds differ in how fast entries are asked for again, so that some worlds drop and some
-        // fold.
+        let entries = Entries(limitBytes: 8 << 20, marks: index)
+        // Seeds differ in how soon entries are requested again, so that some worlds drop marks and
+        // some fold them.
         let names = seed % 2 == 0 ? 6 : 60
         var marks: [InvalidationMark] = []
         var leases: [VersionPin] = []
@@ -173,7 +173,7 @@ struct MarkWorldTests {
             let name = Int.random(in: 0..<names, using: &dice)
             switch Int.random(in: 0..<20, using: &dice) {
             case 0..<8: entries.put("\(name)", bytes: 10, tags: name % 3 == 0 ? [[7]] : [])
-            case 8 where leases.count < 3: leases.append(book.pin())
+            case 8 where leases.count < 3: leases.append(index.pin())
             case 9:
                 guard !leases.isEmpty else { continue }
                 let lease = leases.removeFirst()
@@ -189,21 +189,21 @@ struct MarkWorldTests {
                     default: .tag(Array("other/\(number)".utf8))
                     }
                 let isSoft = Bool.random(using: &dice)
-                let version = book.apply([target], isSoft: isSoft, now: .zero)
+                let version = index.apply([target], isSoft: isSoft, now: .zero)
                 marks.append(InvalidationMark(target, isSoft: isSoft, version: version))
                 if case .url(let url) = target {
                     for key in URLName.keys(of: url) { entries.store.applyMarksForKey(key) }
                 }
             default:
-                let before = book.count
-                book.pruneMarks(leastVersionOnDisk: { .last }, fingerprintsOnDisk: { _ in [] })
-                drops += book.count < before ? 1 : 0
+                let before = index.count
+                index.pruneMarks(leastVersionOnDisk: { .last }, fingerprintsOnDisk: { _ in [] })
+                drops += index.count < before ? 1 : 0
             }
-            if book.takeFoldedCount() > 0 {
+            if index.takeFoldedCount() > 0 {
                 folds += 1
-                foldedTo = book.version
+                foldedTo = index.version
             }
-            try #require(book.count <= marksMax)
+            try #require(index.count <= marksMax)
             guard number % 7 == 0 else { continue }
             for name in 0..<names {
                 guard let found = entries.find("\(name)") else { continue }

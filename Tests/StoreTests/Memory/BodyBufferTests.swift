@@ -4,7 +4,7 @@ import Store
 import Testing
 import Tiers
 
-@Suite("A body while it is received")
+@Suite("A body in transit")
 struct BodyBufferTests {
     private func bytes(_ range: Range<Int>) -> ByteBuffer {
         ByteBuffer(bytes: range.map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8) })
@@ -15,7 +15,7 @@ struct BodyBufferTests {
     }
 
     @Test(
-        "whatever the pieces' sizes, any part reads the same, and the chunks hold the whole",
+        "Any range reads the same and the chunks hold the whole, whatever the sizes of the pieces",
         arguments: UInt64(1)...12)
     func partsAndWhole(seed: UInt64) {
         var dice = SplitMix64(seed: seed)
@@ -40,7 +40,7 @@ struct BodyBufferTests {
         #expect(chunks?.reduce(0) { $0 + $1.capacity } == BodyLayout.capacity(UInt64(size)))
     }
 
-    @Test("a body that is not kept holds what lies above the mark and nothing below")
+    @Test("A body that is not stored keeps the bytes from the mark on and none before it")
     func window() {
         var body = BodyBuffer(isRetained: false)
         for start in stride(from: 0, to: 1_000, by: 100) { body.append(bytes(start..<start + 100)) }
@@ -51,7 +51,7 @@ struct BodyBufferTests {
         #expect(body.finish() == nil)
     }
 
-    @Test("a body that is no longer kept lets go of its chunks one by one, whatever follows")
+    @Test("A body that is no longer stored releases its chunks one by one")
     func chunksGoOneByOne() {
         var body = BodyBuffer(isRetained: true)
         body.append(bytes(0..<1 << 20))
@@ -67,7 +67,7 @@ struct BodyBufferTests {
         #expect(joined(slices) == Array(bytes((1 << 20) + 50..<(1 << 20) + 100).readableBytesView))
     }
 
-    @Test("a body that is no longer kept goes on where it was")
+    @Test("A body that is no longer stored continues at its offset")
     func stopKeeping() {
         var body = BodyBuffer(isRetained: true)
         let whole = bytes(0..<200_000)
@@ -85,7 +85,7 @@ struct BodyBufferTests {
     }
 
     @Test(
-        "the tail is in at most three powers of two and wastes little",
+        "The tail has at most three powers of two and wastes little",
         arguments: [
             (0, []), (1, [64]), (64, [64]), (65, [128]), (1_024, [1_024]),
             (10_240, [8_192, 2_048]),
@@ -95,7 +95,7 @@ struct BodyBufferTests {
         #expect(BodyLayout.tail(bytes) == pieces)
     }
 
-    @Test("every tail fits its pieces, and no tail wastes more than 1/8 and 256 bytes")
+    @Test("No tail wastes more than a quarter of its size or 256 bytes")
     func everyTail() {
         for bytes in 0..<BodyLayout.chunkBytes {
             let pieces = BodyLayout.tail(bytes)

@@ -3,9 +3,9 @@ import Store
 import Testing
 import Tiers
 
-@Suite("Entries that left memory are counted by why")
+@Suite("Counters of evictions by reason")
 struct EvictionCountersTests {
-    @Test("for want of room, and for want of a place")
+    @Test("The limits on bytes and on entries")
     func limits() {
         let small = Entries(limitBytes: 1 << 20)
         for number in 0..<40 { small.put("\(number)", bytes: 60_000) }
@@ -16,7 +16,7 @@ struct EvictionCountersTests {
         #expect(few.evictions == [.entryLimit: 15])
     }
 
-    @Test("for the share of their site")
+    @Test("The share of a site")
     func share() {
         let entries = Entries(limitBytes: 8 << 20)
         let share = MemoryShare(percent: 25)
@@ -25,7 +25,7 @@ struct EvictionCountersTests {
         #expect(entries.store.count < 40)
     }
 
-    @Test("because the limit was lowered, by the settings or for want of memory")
+    @Test("A lower limit, by the settings or under memory pressure")
     func lowered() {
         let entries = Entries(limitBytes: 16 << 20)
         for number in 0..<200 { entries.put("\(number)", bytes: 60_000) }
@@ -41,7 +41,7 @@ struct EvictionCountersTests {
         #expect(entries.evictions == [.pressure: pressed, .limitLowered: all])
     }
 
-    @Test("because they were purged; what is replaced or forgotten is not counted")
+    @Test("Purges are counted; replaced and forgotten entries are not")
     func purged() throws {
         let entries = Entries(limitBytes: 8 << 20)
         for name in ["a/1", "a/2", "b/1"] { entries.put(name, bytes: 100) }
@@ -55,7 +55,7 @@ struct EvictionCountersTests {
         #expect(entries.evictions == [.purged: 2])
     }
 
-    @Test("overhead is what entries take beside their bodies, and goes with them")
+    @Test("Overhead is the memory of entries beside their bodies")
     func overhead() throws {
         let entries = Entries(limitBytes: 8 << 20)
         let one = try #require(entries.put("a", bytes: 60_000))

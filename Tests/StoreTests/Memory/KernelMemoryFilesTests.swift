@@ -4,7 +4,7 @@ import Store
 import Testing
 import Tiers
 
-/// Directories that look like `/proc` and `/sys/fs/cgroup`.
+/// Directories that imitate `/proc` and `/sys/fs/cgroup`.
 struct KernelFiles {
     private let root = TemporaryDirectory()
 
@@ -28,7 +28,7 @@ struct KernelFiles {
     }
 }
 
-/// The files of one group of version 2, which holds 100 MiB, 40 of them page cache.
+/// Writes the files of a cgroup v2 that uses 100 MiB, 40 of them page cache.
 private func version2(_ path: String, max: String, high: String = "max") -> [String: String] {
     [
         "cgroup/\(path)memory.max": max + "\n", "cgroup/\(path)memory.high": high + "\n",
@@ -46,7 +46,7 @@ private func version2(_ path: String, max: String, high: String = "max") -> [Str
     ]
 }
 
-/// The same of version 1.
+/// Writes the files of the same group in cgroup v1.
 private func version1(_ path: String, limit: Int, above: Int) -> [String: String] {
     [
         "cgroup/memory/\(path)memory.limit_in_bytes": "\(limit)\n",
@@ -64,7 +64,7 @@ private func version1(_ path: String, limit: Int, above: Int) -> [String: String
     ]
 }
 
-/// What version 1 says for "no limit".
+/// The value for "no limit" in cgroup v1.
 private let unlimited = 9_223_372_036_854_771_712
 
 private let machine = [
@@ -92,9 +92,9 @@ private func together(_ parts: [String: String]...) -> [String: String] {
     parts.reduce(into: [:]) { $0.merge($1) { $1 } }
 }
 
-@Suite("What the kernel's files say about memory")
+@Suite("Memory limits and usage from the kernel's files")
 struct KernelMemoryFilesTests {
-    @Test("version 2 in a container that sees its own group as the root; page cache is not counted")
+    @Test("cgroup v2 in a container whose own group is the root; page cache does not count")
     func containerOfVersion2() throws {
         let files = try KernelFiles(
             together(
@@ -107,7 +107,7 @@ struct KernelMemoryFilesTests {
                     bounds: [group("/", 256), machineBound], stalledPermille: 170))
     }
 
-    @Test("version 2, nested: every group above is a bound, and of max and high the lower counts")
+    @Test("Nested cgroup v2: each ancestor is a bound, with the lower of max and high")
     func nestedVersion2() throws {
         let files = try KernelFiles(
             together(
@@ -122,7 +122,7 @@ struct KernelMemoryFilesTests {
                     stalledPermille: 34))
     }
 
-    @Test("version 1 as a container sees it, whose path is told as the host knows it")
+    @Test("cgroup v1 in a container, with the path as the host knows it")
     func containerOfVersion1() throws {
         let files = try KernelFiles(
             together(
@@ -132,7 +132,7 @@ struct KernelMemoryFilesTests {
         #expect(files.read().bounds == [group("/", 128), machineBound])
     }
 
-    @Test("a group within a container of version 1 is found below what the container sees")
+    @Test("A group inside a cgroup v1 container is found below the container's root")
     func withinContainerOfVersion1() throws {
         let files = try KernelFiles(
             together(
@@ -142,7 +142,7 @@ struct KernelMemoryFilesTests {
         #expect(files.read().bounds == [group("/inner", 64), group("/", 256), machineBound])
     }
 
-    @Test("nested in version 1, the huge number that stands for no limit is none")
+    @Test("Nested cgroup v1: the huge number for no limit is no bound")
     func nestedVersion1() throws {
         let files = try KernelFiles(
             together(
@@ -153,7 +153,7 @@ struct KernelMemoryFilesTests {
         #expect(files.read().bounds == [group("/a", 256), machineBound])
     }
 
-    @Test("hybrid: version 1 accounts for memory, version 2 tells of stalls")
+    @Test("Hybrid: memory from cgroup v1, stalls from v2")
     func hybrid() throws {
         let files = try KernelFiles(
             together(
@@ -166,7 +166,7 @@ struct KernelMemoryFilesTests {
                     bounds: [group("/a", 256), machineBound], stalledPermille: 1_000))
     }
 
-    @Test("a group outside what can be seen counts for the root that can")
+    @Test("A group outside the visible tree counts as the visible root")
     func outside() throws {
         let files = try KernelFiles(
             together(
@@ -174,7 +174,7 @@ struct KernelMemoryFilesTests {
         #expect(files.read().bounds == [group("/", 256)])
     }
 
-    @Test("without control groups there is the machine, and without it nothing")
+    @Test("Without cgroups the machine is the bound, and without it there is none")
     func none() throws {
         let files = try KernelFiles(machine)
         #expect(
@@ -184,7 +184,7 @@ struct KernelMemoryFilesTests {
         #expect(files.read() == SystemMemorySample(bounds: []))
     }
 
-    @Test("a limit that is changed and a process that is moved are seen at the next look")
+    @Test("A changed limit and a moved process take effect at the next sample")
     func changes() throws {
         let files = try KernelFiles(
             together(
@@ -198,7 +198,7 @@ struct KernelMemoryFilesTests {
     }
 
     @Test(
-        "a file that is missing, empty or garbage makes its group no bound, and nothing fails",
+        "A missing, empty or malformed file makes its group no bound",
         arguments: ["memory.max", "memory.current", "memory.stat"],
         [nil, "", "\n", "garbage", "-5\n", "12 34\n", "0x10\n", "\u{0}\u{1}\u{2}", "1 MiB"])
     func garbage(name: String, text: String?) throws {
@@ -213,7 +213,7 @@ struct KernelMemoryFilesTests {
     }
 
     @Test(
-        "the list of groups may be anything",
+        "The list of groups may contain anything",
         arguments: [
             "", "::\n", "garbage", "0:\n", "0:::/\n", "4:memory\n", "4:memory:\n",
             "4:memory:/././\n", String(repeating: "0::/a/", count: 1_000), "\u{0}",
@@ -223,7 +223,7 @@ struct KernelMemoryFilesTests {
         #expect(files.read().bounds == [machineBound])
     }
 
-    @Test("numbers that no memory has are bounded", arguments: ["memory.current", "memory.max"])
+    @Test("Impossible numbers are clamped", arguments: ["memory.current", "memory.max"])
     func hugeNumbers(name: String) throws {
         let huge = String(repeating: "9", count: 40)
         let files = try KernelFiles(
@@ -239,7 +239,7 @@ struct KernelMemoryFilesTests {
     }
 
     @Test(
-        "stalls that are not told as the kernel tells them are none",
+        "Malformed stall information counts as none",
         arguments: [
             "", "full", "full avg10=", "full avg10=12", "full avg10=1.5 avg60", "full avg10=a.00",
             "full avg10=101.00", "some avg10=50.00\n", "full avg60=50.00 avg10=50.00",
@@ -249,7 +249,7 @@ struct KernelMemoryFilesTests {
         #expect(files.read().stalledPermille == nil)
     }
 
-    @Test("this machine's own files are understood")
+    @Test("The files of the machine that runs the tests can be read")
     func thisMachine() throws {
         let reading = KernelMemoryFiles().read()
         #expect(reading.bounds.contains { $0.name == "machine" })

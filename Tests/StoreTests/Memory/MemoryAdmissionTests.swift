@@ -4,11 +4,11 @@ import Store
 import Testing
 import Tiers
 
-@Suite("Who gets into a full memory")
+@Suite("Admission to a full memory tier")
 struct MemoryAdmissionTests {
     private let entries = Entries(limitBytes: 16 << 20)
 
-    /// Fills the memory with entries of 60 KB that are asked for `uses` times each.
+    /// Fills the memory with entries of 60 KB, each requested `uses` times.
     private func fill(uses: Int) {
         for number in 0..<400 {
             entries.put("\(number)", bytes: 60_000)
@@ -18,7 +18,7 @@ struct MemoryAdmissionTests {
 
     private var found: Int { (0..<400).count { entries.find("\($0)") != nil } }
 
-    @Test("a large newcomer does not flush what was asked for, a needed one does")
+    @Test("A large new entry does not evict requested ones unless it must be stored")
     func largeNewcomer() {
         fill(uses: 2)
         let count = found
@@ -30,14 +30,14 @@ struct MemoryAdmissionTests {
         #expect(entries.find("needed") != nil && entries.store.count < count * 2 / 3)
     }
 
-    @Test("what nobody asked for gives way to a newcomer of its size, whoever judges")
+    @Test("Entries without a hit yield to a new entry of their size")
     func equals() {
         fill(uses: 0)
         #expect(entries.put("large", bytes: 60_000, isJudged: true) != nil)
         #expect(entries.put("small", bytes: 1_000, isJudged: true) != nil)
     }
 
-    @Test("one that takes no more than a 16th of the memory is never refused")
+    @Test("An entry of up to a 16th of the memory is never refused")
     func smallOnes() {
         fill(uses: 9)
         for number in 0..<40 {
@@ -45,7 +45,7 @@ struct MemoryAdmissionTests {
         }
     }
 
-    @Test("where there is room for it, a large one gets in unasked")
+    @Test("With enough free space a large entry is stored without admission")
     func room() {
         entries.put("small", bytes: 60_000)
         for _ in 0..<9 { _ = entries.find("small") }
@@ -53,7 +53,7 @@ struct MemoryAdmissionTests {
         #expect(entries.find("small") != nil)
     }
 
-    @Test("one that is asked for again and again gets in when the others are asked for no more")
+    @Test("Repeated requests admit an entry when the others are no longer requested")
     func persistence() {
         fill(uses: 2)
         var refusals = 0
@@ -63,7 +63,7 @@ struct MemoryAdmissionTests {
         #expect(refusals > 0 && entries.find("large") != nil)
     }
 
-    @Test("a body of unknown length is judged by what has come so far, and gives up nothing")
+    @Test("A body of unknown length is judged by its size so far, and evicts nothing")
     func growing() {
         fill(uses: 2)
         let store = entries.store
@@ -73,17 +73,17 @@ struct MemoryAdmissionTests {
         reservation.admissionHash = store.hash(key.span, 0..<key.count)
         var steps = 0
         while reservation.grow(by: 64 << 10), steps < 1_000 { steps += 1 }
-        // Up to a 16th of the memory it is not judged; then it is soon worth less.
+        // Up to a 16th of the memory it is not judged; soon afterwards it is worth less.
         #expect(16...64 ~= steps)
         #expect(reservation.reservedBytes == steps * 64 << 10)
         #expect(store.account.usedBytes <= 16 << 20)
-        // What is not kept has its window all the same.
+        // A body that is not stored has a window all the same.
         #expect(reservation.openWindow(large: 256 << 10, small: 32 << 10) == 256 << 10)
         reservation.release(reservation.reservedBytes)
         #expect(store.account.usedBytes <= before)
     }
 
-    @Test("whoever is refused, the limit holds, and what is counted is what is there")
+    @Test("Whatever is refused, the limit holds and the sums are exact")
     func limitHolds() async {
         let entries = entries
         await withTaskGroup { group in

@@ -4,7 +4,7 @@ import NIOCore
 import Store
 import Testing
 
-@Suite("The limits of the memory tier, changed while it is in use")
+@Suite("Changing the limits of the memory tier in use")
 struct MemoryLimitTests {
     private let entries = Entries(limitBytes: 16 << 20)
 
@@ -12,7 +12,7 @@ struct MemoryLimitTests {
         for number in 0..<count { entries.put("\(number)", bytes: bytes) }
     }
 
-    @Test("a lower limit on bytes is kept when it is adopted, a higher one is filled again")
+    @Test("A lower limit on bytes applies at once, a higher one can be filled")
     func bytes() {
         fill()
         entries.store.applyLimits(limitBytes: 1 << 20, entriesMax: 0)
@@ -25,7 +25,7 @@ struct MemoryLimitTests {
         #expect(entries.store.account.usedBytes <= 8 << 20)
     }
 
-    @Test("a limit on entries is kept when it is adopted, and 0 lifts it")
+    @Test("A limit on entries applies at once, and 0 removes it")
     func entryCount() {
         fill(2_000, bytes: 100)
         #expect(entries.store.count == 2_000)
@@ -39,8 +39,7 @@ struct MemoryLimitTests {
         #expect(entries.store.count == 701)
     }
 
-    @Test(
-        "of the configured limit and the pressed one the lower holds, in whatever order they come")
+    @Test("The lower of the configured and the pressure limit applies, in either order")
     func lowerOfTwo() {
         let store = entries.store
         fill()
@@ -57,7 +56,7 @@ struct MemoryLimitTests {
         #expect(store.account.limitBytes == 4 << 20)
     }
 
-    @Test("what nobody reads goes before what is being read")
+    @Test("Entries without readers are evicted before those being read")
     func readersAreSpared() {
         var held: [MemoryEntry] = []
         for number in 0..<100 {
@@ -69,7 +68,7 @@ struct MemoryLimitTests {
         #expect(held.allSatisfy { entries.find(name(of: $0)) != nil })
     }
 
-    @Test("a limit below what is being read empties the tier and is kept when readers let go")
+    @Test("A limit below what is being read empties the tier and holds when the readers finish")
     func readersHold() {
         var held = (0..<100).compactMap { entries.put("\($0)", bytes: 60_000) }
         entries.store.setPressureLimit(bytes: 1 << 20)
@@ -82,7 +81,7 @@ struct MemoryLimitTests {
         #expect(entries.put("again", bytes: 60_000) != nil)
     }
 
-    @Test("limits that change while others store are kept, and what is counted is what is there")
+    @Test("Limits that change during stores hold, and the sums are exact")
     func whileOthersStore() async {
         let store = entries.store
         await withTaskGroup(of: Void.self) { group in
@@ -117,7 +116,7 @@ struct MemoryLimitTests {
         #expect(found == store.count)
     }
 
-    @Test("memory that was evicted is the kernel's again once it is given back")
+    @Test("Evicted memory returns to the kernel when free memory is released")
     func residentBytesFall() throws {
         let large = Entries(limitBytes: 512 << 20)
         for number in 0..<2_500 { large.put("\(number)", bytes: 100_000) }
@@ -125,7 +124,7 @@ struct MemoryLimitTests {
         large.store.setPressureLimit(bytes: 16 << 20)
         Allocator.releaseFreeMemory()
         let freed = try before - residentBytes()
-        // Other tests of this process allocate meanwhile: of 230 MiB, so much has to be seen.
+        // Other tests allocate meanwhile: this much of 230 MiB has to be freed.
         #expect(freed > 128 << 20, "\(freed >> 20) MiB")
         #expect(large.store.count > 0)
     }

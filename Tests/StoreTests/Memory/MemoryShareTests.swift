@@ -2,12 +2,12 @@ import Ground
 import Store
 import Testing
 
-@Suite("Shares of the memory tier that sites have")
+@Suite("Memory shares of sites")
 struct MemoryShareTests {
     private let entries = Entries(limitBytes: 8 << 20)
     private let share = MemoryShare(percent: 25)
 
-    @Test("a site's entries never take more than its share, whatever is stored and replaced")
+    @Test("A site's entries stay within its share, whatever is stored and replaced")
     func limitHolds() {
         var dice = SplitMix64(seed: 3)
         for _ in 0..<3_000 {
@@ -20,7 +20,7 @@ struct MemoryShareTests {
         #expect(share.usedBytes == entries.store.account.indexedBytes)
     }
 
-    @Test("a site that is beyond its share takes nothing from others, nor they from it")
+    @Test("A site at its share evicts none of the others' entries, nor they its own")
     func othersStay() {
         for number in 0..<40 { entries.put("other\(number)", bytes: 60_000) }
         for number in 0..<400 { entries.put("own\(number)", bytes: 60_000, share: share) }
@@ -30,7 +30,7 @@ struct MemoryShareTests {
         #expect(entries.find("own0") == nil)
     }
 
-    @Test("what was asked for stays, what was not goes in the order in which it came")
+    @Test("Requested entries stay; the others are evicted in order of arrival")
     func clock() {
         for number in 0..<20 { entries.put("\(number)", bytes: 60_000, share: share) }
         for number in 0..<5 { #expect(entries.find("\(number)") != nil) }
@@ -39,7 +39,7 @@ struct MemoryShareTests {
         #expect((5..<15).allSatisfy { entries.find("\($0)") == nil })
     }
 
-    @Test("what was asked for often goes too when it is asked for no more")
+    @Test("Formerly popular entries are evicted when they are no longer requested")
     func cooling() {
         for number in 0..<10 {
             entries.put("\(number)", bytes: 60_000, share: share)
@@ -49,7 +49,7 @@ struct MemoryShareTests {
         #expect((0..<10).allSatisfy { entries.find("\($0)") == nil })
     }
 
-    @Test("an entry larger than the share does not get in, and costs no other its place")
+    @Test("An entry larger than the share is refused and evicts nothing")
     func tooLarge() {
         entries.put("small", bytes: 1000, share: share)
         #expect(entries.put("large", bytes: 3 << 20, share: share) == nil)
@@ -57,7 +57,7 @@ struct MemoryShareTests {
         #expect(entries.find("small") != nil)
     }
 
-    @Test("one that gets in again and again is looked for no longer than it takes to look at all")
+    @Test("Inserting an entry repeatedly does not lengthen the search for a victim")
     func again() throws {
         let kept = try #require(entries.put("kept", bytes: 1_000, share: share))
         for _ in 0..<200 {
@@ -67,7 +67,7 @@ struct MemoryShareTests {
         #expect(entries.find("kept") != nil)
     }
 
-    @Test("what leaves by another way is counted no more")
+    @Test("Entries that leave in another way are no longer counted")
     func removal() throws {
         let first = try #require(entries.put("a", bytes: 1000, share: share))
         let bytes = share.usedBytes
@@ -83,7 +83,7 @@ struct MemoryShareTests {
         #expect(share.usedBytes == 0)
     }
 
-    @Test("a share that is changed holds for what comes next")
+    @Test("A changed share applies to later stores")
     func changed() {
         for number in 0..<30 { entries.put("\(number)", bytes: 60_000, share: share) }
         share.setPercent(10)
@@ -92,7 +92,7 @@ struct MemoryShareTests {
         #expect(entries.find("next") != nil)
     }
 
-    @Test("several threads that store at once keep to the share, and lose count of nothing")
+    @Test("Concurrent stores stay within the share, and the sum is exact")
     func threads() async {
         let (entries, share) = (entries, share)
         await withTaskGroup { group in

@@ -7,7 +7,7 @@ import Testing
 import Tiers
 import Trials
 
-@Suite("What was invalidated is not found in memory")
+@Suite("Invalidated entries in memory")
 struct MemoryStoreMarksTests {
     private let entries = Entries(limitBytes: 1 << 20)
     private var marks: InvalidationIndex { entries.store.marks }
@@ -25,7 +25,9 @@ struct MemoryStoreMarksTests {
         .everything,
     ]
 
-    @Test("a hard mark of any kind takes what it covers, and nothing else", arguments: covering)
+    @Test(
+        "A hard mark of any kind removes the entries that it covers, and no others",
+        arguments: covering)
     func hard(target: PurgeTarget) throws {
         let tags = [Array("shoes".utf8)]
         entries.put("a/photo", bytes: 100, tags: tags)
@@ -41,10 +43,11 @@ struct MemoryStoreMarksTests {
             }
         #expect((entries.find("a/photograph") == nil) == isOtherCovered)
         entries.put("a/photo", bytes: 100, marker: 2, tags: tags)
-        #expect(entries.find("a/photo") != nil, "what was asked for later is served")
+        #expect(entries.find("a/photo") != nil, "an entry requested later is served")
     }
 
-    @Test("a soft mark leaves what it covers, stale since it came", arguments: covering)
+    @Test(
+        "A soft mark makes the entries that it covers stale from its time on", arguments: covering)
     func soft(target: PurgeTarget) throws {
         entries.put("a/photo", bytes: 100, tags: [Array("shoes".utf8)])
         let count = entries.store.count
@@ -56,7 +59,7 @@ struct MemoryStoreMarksTests {
         #expect(entries.find("a/photo") === found, "it is stale already")
     }
 
-    @Test("what was asked for before a mark is not kept, whenever it comes")
+    @Test("A response requested before a mark is not stored, whenever it arrives")
     func late() {
         let before = marks.version
         mark(.url(Array("origin/photo".utf8)))
@@ -64,10 +67,10 @@ struct MemoryStoreMarksTests {
         #expect(entries.find("photo") == nil)
         entries.put("photo", bytes: 10, marker: 1)
         #expect(entries.put("photo", bytes: 10, marker: 2, version: before) == nil)
-        #expect(entries.find("photo") != nil, "nor does it take the place of what is newer")
+        #expect(entries.find("photo") != nil, "nor does it replace a newer one")
     }
 
-    @Test("what was asked for before a soft mark is stale, whenever it comes")
+    @Test("A response requested before a soft mark is stale, whenever it arrives")
     func lateSoft() {
         let before = marks.version
         mark(.tag([1]), isSoft: true, at: 3)
@@ -75,7 +78,7 @@ struct MemoryStoreMarksTests {
         #expect(entries.find("photo")?.metadata.freshUntil == .zero + .seconds(3))
     }
 
-    @Test("where nobody knows what was invalidated, all is stale for ever")
+    @Test("After unknown invalidations everything is stale for ever")
     func unknown() {
         entries.put("photo", bytes: 10)
         marks.apply([.everything], isSoft: true, now: nil)
@@ -87,7 +90,7 @@ struct MemoryStoreMarksTests {
         #expect(entries.find("photo")?.metadata.freshUntil == .zero + .seconds(20))
     }
 
-    @Test("a variant goes with its URL")
+    @Test("A variant is purged with its URL")
     func variants() {
         entries.put("photo\n0123\naccept:image/webp\n", bytes: 10)
         entries.put("photo", bytes: 10)
@@ -95,7 +98,7 @@ struct MemoryStoreMarksTests {
         #expect(entries.find("photo\n0123\naccept:image/webp\n") == nil)
     }
 
-    @Test("the variants that an index leads to leave memory with it")
+    @Test("The variants in a variant index are removed with it")
     func indexed() {
         let variants = ["webp", "avif"].map { "photo\n0123\naccept:image/\($0)\n" }
         for variant in variants { entries.put(variant, bytes: 10) }
@@ -105,7 +108,7 @@ struct MemoryStoreMarksTests {
         #expect(entries.store.count == 0)
     }
 
-    @Test("a walk for the least stamp counts what comes to a place that it has passed")
+    @Test("A scan for the least version includes entries stored at positions it has passed")
     func walk() throws {
         let entries = Entries(limitBytes: 1 << 20, shardCount: 1)
         let store = entries.store
@@ -115,7 +118,7 @@ struct MemoryStoreMarksTests {
         let high = try #require(entries.put("b", bytes: 10))
         let first = store.contents.leastVersion(inShard: 0, below: nil, atMost: 1)
         #expect(first.least == store.marks.version && first.next == 1)
-        // The place that was given up last is taken first.
+        // The position freed last is reused first.
         store.remove(low)
         store.remove(high)
         entries.put("a", bytes: 10, version: old)
@@ -127,7 +130,7 @@ struct MemoryStoreMarksTests {
                 == store.marks.version)
     }
 
-    /// Puts the entry in again and again, each time as one that was asked for well before.
+    /// Stores the entry repeatedly, each time with a version from well before.
     private final class Writer: Sendable {
         let entries: Entries
         private let isOver = Atomic<Bool>(false)
@@ -150,7 +153,7 @@ struct MemoryStoreMarksTests {
         }
     }
 
-    @Test("whatever is put in meanwhile, nothing older than a mark is found once that was applied")
+    @Test("No entry older than an applied mark is found, whatever is stored concurrently")
     func races() async throws {
         let threads = NIOThreadPool(numberOfThreads: 1)
         threads.start()
@@ -171,46 +174,46 @@ struct MemoryStoreMarksTests {
 }
 
 @Suite("The marks of a node")
-struct MarkBookTests {
+struct InvalidationIndexTests {
     private let key = Array("http://origin/photo".utf8)
     private let url = PurgeTarget.url(Array("origin/photo".utf8))
 
-    private func effect(_ book: InvalidationIndex, _ version: InvalidationVersion)
+    private func effect(_ index: InvalidationIndex, _ version: InvalidationVersion)
         -> InvalidationMark.Effect?
     {
-        book.effect(on: key, tags: [], version: version)
+        index.effect(on: key, tags: [], version: version)
     }
 
-    @Test("what was invalidated before there was a log covers all that the log holds")
+    @Test("Invalidations from before the log was opened cover all its entries")
     func beforeLog() throws {
-        let book = InvalidationIndex(key: .publiclyKnown, marksMax: 100)
-        book.apply([url], isSoft: false, now: .zero)
-        book.open(epoch: 4, RecoveredMarks(table: MarkTable(key: .publiclyKnown)))
-        #expect(effect(book, InvalidationVersion(epoch: 3, count: 99)) == .purged)
-        #expect(effect(book, InvalidationVersion(epoch: 4, count: 0)) == .purged)
-        #expect(effect(book, book.version) == nil)
+        let index = InvalidationIndex(key: .publiclyKnown, marksMax: 100)
+        index.apply([url], isSoft: false, now: .zero)
+        index.open(epoch: 4, RecoveredMarks(table: MarkTable(key: .publiclyKnown)))
+        #expect(effect(index, InvalidationVersion(epoch: 3, count: 99)) == .purged)
+        #expect(effect(index, InvalidationVersion(epoch: 4, count: 0)) == .purged)
+        #expect(effect(index, index.version) == nil)
     }
 
-    /// Applies marks, and looks whether those that it has applied cover what is just older.
+    /// Applies marks and checks that they cover entries just older than them.
     private final class Applier: Sendable {
-        let book: InvalidationIndex
+        let index: InvalidationIndex
         let missed = Atomic<Int>(0)
         private let isOver = Atomic<Bool>(false)
 
-        init(_ book: InvalidationIndex) {
-            self.book = book
+        init(_ index: InvalidationIndex) {
+            self.index = index
         }
 
         func run() {
             var asked: [InvalidationVersion] = []
             for number in 0... {
-                asked.append(book.version)
-                book.apply([.tag(Array("\(number)".utf8))], isSoft: false, now: .zero)
-                // Those of some time, and not each time, for the writer is to have its turn, too.
+                asked.append(index.version)
+                index.apply([.tag(Array("\(number)".utf8))], isSoft: false, now: .zero)
+                // Only now and then over a longer range, so that the writer also gets its turn.
                 let looks = number % 16 == 0 ? max(0, number - 400)...number : number...number
                 let isMissed = looks.contains {
                     let tags = [Array("\($0)".utf8)]
-                    return book.effect(on: Answer.key(0), tags: tags, version: asked[$0]) == nil
+                    return index.effect(on: Answer.key(0), tags: tags, version: asked[$0]) == nil
                 }
                 if isMissed { missed.add(1, ordering: .relaxed) }
                 if isOver.load(ordering: .relaxed) { return }
@@ -223,28 +226,28 @@ struct MarkBookTests {
     }
 
     @Test(
-        "what is applied while others are dropped and kept is not lost from memory",
+        "Marks applied during pruning and encoding are not lost",
         .disabled(if: Trials.isReduced))
     func concurrent() async throws {
-        let book = InvalidationIndex(key: .publiclyKnown, marksMax: 1_000)
-        let applier = Applier(book)
+        let index = InvalidationIndex(key: .publiclyKnown, marksMax: 1_000)
+        let applier = Applier(index)
         let threads = NIOThreadPool(numberOfThreads: 1)
         threads.start()
         threads.submit { _ in applier.run() }
         var pieces = 0
-        while book.version.count < 100_000 {
-            let lease = book.pin()
-            book.pruneMarks(leastVersionOnDisk: { .last }, fingerprintsOnDisk: { _ in [] })
-            pieces += book.encodedChunks(after: .zero, upTo: lease.version).count
+        while index.version.count < 100_000 {
+            let lease = index.pin()
+            index.pruneMarks(leastVersionOnDisk: { .last }, fingerprintsOnDisk: { _ in [] })
+            pieces += index.encodedChunks(after: .zero, upTo: lease.version).count
             lease.release()
         }
         applier.stop()
         try await threads.shutdownGracefully()
         #expect(applier.missed.load(ordering: .relaxed) == 0)
-        #expect(book.count <= 1_000 && pieces > 0)
+        #expect(index.count <= 1_000 && pieces > 0)
     }
 
-    @Test("a segment that is begun before the journal has a mark promises nothing of it")
+    @Test("A segment opened before the journal has a mark makes no claim about it")
     func segment() throws {
         let rig = try LogRig(segments: 4, seed: 3)
         let log = try rig.start(InvalidationIndex(isJournaled: true, marksMax: 100))
@@ -254,6 +257,6 @@ struct MarkBookTests {
         try rig.store(Answer(1, version: 1, bytes: 10), version: before)
         rig.kill()
         try rig.start()
-        #expect(rig.warnings.isEmpty, "a start finds no mark missing")
+        #expect(rig.warnings.isEmpty, "a start misses no mark")
     }
 }

@@ -6,7 +6,7 @@ import Tiers
 
 @Suite("The memory tier of a node")
 struct MemoryStoreTests {
-    @Test("the limit holds at every instant, whatever is stored, read, replaced and held")
+    @Test("The limit holds at all times, whatever is stored, read, replaced and held")
     func limitHolds() {
         let limit = 2 << 20
         let entries = Entries(limitBytes: limit)
@@ -27,7 +27,7 @@ struct MemoryStoreTests {
         #expect(entries.store.account.usedBytes == entries.store.account.indexedBytes)
     }
 
-    @Test("what was found is what was stored last under that key", arguments: UInt64(1)...4)
+    @Test("A look-up finds the response stored last under its key", arguments: UInt64(1)...4)
     func agreesWithADictionary(seed: UInt64) {
         let entries = Entries(limitBytes: 64 << 20)
         var model: [String: UInt8] = [:]
@@ -51,7 +51,7 @@ struct MemoryStoreTests {
         #expect(entries.evictions == [:])
     }
 
-    @Test("an evicted body that someone still reads counts until its last reader lets go")
+    @Test("An evicted body counts until its last reader finishes")
     func pinned() {
         let entries = Entries(limitBytes: 1 << 20)
         var reader = entries.put("held", bytes: 200_000)
@@ -63,7 +63,7 @@ struct MemoryStoreTests {
         #expect(entries.store.account.pinnedBytes == 0)
     }
 
-    @Test("readers that hold everything stop further storing, and nothing passes the limit")
+    @Test("While readers hold everything nothing is stored, and the limit holds")
     func everythingIsHeld() {
         let limit = 1 << 20
         let entries = Entries(limitBytes: limit)
@@ -80,7 +80,7 @@ struct MemoryStoreTests {
         #expect(entries.put("more", bytes: 100_000) != nil)
     }
 
-    @Test("a body larger than the limit is refused without evicting anything")
+    @Test("A body larger than the limit is refused without evicting anything")
     func tooLarge() {
         let entries = Entries(limitBytes: 1 << 20)
         entries.put("small", bytes: 1_000)
@@ -88,7 +88,7 @@ struct MemoryStoreTests {
         #expect(entries.find("small") != nil)
     }
 
-    @Test("at the limit on entries, what takes another's place costs no third its own")
+    @Test("At the limit on entries, a replacement evicts no third entry")
     func replacingAtEntriesMax() {
         let entries = Entries(limitBytes: 64 << 20, entriesMax: 10)
         for number in 0..<10 { entries.put("\(number)", bytes: 10) }
@@ -98,7 +98,7 @@ struct MemoryStoreTests {
         #expect(entries.store.count == 10)
     }
 
-    @Test("the limit on entries holds at every instant, however many store at once")
+    @Test("The limit on entries holds at all times, however many threads store")
     func entriesMaxIsStrict() async {
         let entries = Entries(limitBytes: 64 << 20, entriesMax: 10)
         let most = await withTaskGroup(of: Int.self) { group in
@@ -120,7 +120,7 @@ struct MemoryStoreTests {
         #expect(found == entries.store.count)
     }
 
-    @Test("an entry whose body no memory can hold has an overhead too, and finds no room")
+    @Test("An entry of impossible size has an overhead and is refused")
     func overheadOfAnyLength() {
         let entries = Entries(limitBytes: 1 << 20)
         for bodyBytes: UInt64 in [.max, 1 << 63, (1 << 63) - 1] {

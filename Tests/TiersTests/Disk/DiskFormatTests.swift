@@ -8,7 +8,7 @@ struct DiskFormatTests {
     private static let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
         .deletingLastPathComponent().appendingPathComponent("Vectors")
 
-    /// Holds bytes against a vector; where it is missing it is written, and the test fails.
+    /// Compares bytes with a vector; a missing vector is written, and the test fails.
     private func hold(_ bytes: [UInt8], to name: String) throws {
         let file = Self.folder.appendingPathComponent(name)
         guard let vector = try? Data(contentsOf: file) else {
@@ -24,7 +24,7 @@ struct DiskFormatTests {
         Array(try Data(contentsOf: Self.folder.appendingPathComponent(name)))
     }
 
-    @Test("an identity is written and read as the vector has it")
+    @Test("An identity is written and read as in its vector")
     func identity() throws {
         let identity = NodeIdentity(
             nodeID: .sample, bootEpoch: 7, segmentBytes: 1 << 20, newestWall: 1_795_000_000_123)
@@ -34,7 +34,7 @@ struct DiskFormatTests {
         #expect(read == identity)
     }
 
-    @Test("a segment is written and read as the vector has it")
+    @Test("A segment is written and read as in its vector")
     func segment() throws {
         let sample = SampleSegment()
         try hold(sample.bytes, to: "segment")
@@ -58,7 +58,7 @@ struct DiskFormatTests {
         }
     }
 
-    @Test("a number that nothing can be counted on from is damage, whatever the checksum says")
+    @Test("A number so large that it cannot be incremented is damage, even with a valid checksum")
     func counts() {
         func fault(_ read: () throws(DiskFormatError) -> Void) -> DiskFormatError? {
             do throws(DiskFormatError) { try read() } catch { return error }
@@ -88,7 +88,7 @@ struct DiskFormatTests {
         }
     }
 
-    @Test("files of others, of other versions and cut ones are told apart")
+    @Test("Other files, other versions and truncated files give different errors")
     func refusals() throws {
         let sample = SampleSegment()
         let size = SampleSegment.bytesCount

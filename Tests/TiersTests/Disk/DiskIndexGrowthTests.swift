@@ -3,10 +3,10 @@ import Testing
 import Tiers
 import Trials
 
-/// What an index of many entries costs, in bytes and in work, counted.
+/// The cost of an index of many entries in bytes and in steps.
 @Suite struct DiskIndexGrowthTests {
     private static let bytesPerEntryMax = 48
-    /// From so many entries on the bytes are held to that.
+    /// The number of entries from which the bytes for each are checked.
     private static let countMin = 1_000
 
     private static func digest(_ number: Int) -> EntryDigest {
@@ -22,7 +22,7 @@ import Trials
             lengthUnits: 1, lastAccess: UInt32(number))
     }
 
-    @Test("A million entries come and go at 48 bytes each at most, with bounded work for each")
+    @Test("A million insertions and removals take at most 48 bytes an entry and bounded work each")
     func millionEntries() {
         let entries = Trials.count(1_000_000)
         var index = DiskIndex(key0: 0x1234_5678_9ABC_DEF0, key1: 0x0FED_CBA9_8765_4321)
@@ -30,7 +30,7 @@ import Trials
         for number in 0..<entries {
             let old = index.insert(Self.digest(number), Self.entry(number))
             work.note(index)
-            if old != nil { Issue.record("entry \(number) was there before it came") }
+            if old != nil { Issue.record("entry \(number) was present before its insertion") }
         }
         #expect(work.bytesPerEntry <= Double(Self.bytesPerEntryMax))
         #expect(work.stepsMost <= 24 && work.movesMost == 0)
@@ -44,7 +44,7 @@ import Trials
 
         work = Work(index)
         for step in 0..<entries {
-            // An odd factor: every number once, far from the order in which they came.
+            // The factor is prime to the count: each number once, far from the order of insertion.
             let number = step * 700_001 % entries
             let location = Self.entry(number).location
             let removed = index.remove(Self.digest(number), ifAt: location)
@@ -58,11 +58,11 @@ import Trials
         #expect(left.0 == 0 && left.1 <= 4_096)
     }
 
-    /// The most that a call cost so far.
+    /// The greatest cost of a call so far.
     private struct Work {
         var stepsMost: UInt64 = 0
         var movesMost: UInt64 = 0
-        /// The most at any count from ``countMin`` on.
+        /// The maximum at any count from ``countMin`` on.
         var bytesPerEntry = 0.0
         var steps: UInt64 = 0
         private var stepsBefore: UInt64 = 0
@@ -85,7 +85,7 @@ import Trials
         }
     }
 
-    @Test("Going up and down about any count holds the bytes as well, and allocates no chunk")
+    @Test("Removing and inserting around any count allocates nothing")
     func swaying() {
         var index = DiskIndex(key0: 3, key1: 5)
         for number in 0..<20_000 {
@@ -101,7 +101,7 @@ import Trials
         }
     }
 
-    @Test("Who chooses digests that end alike gains nothing against keys that he does not know")
+    @Test("Chosen digests with equal low bits gain nothing without the secret keys")
     func chosenDigests() {
         var index = DiskIndex(key0: 0x9E37_79B9_7F4A_7C15, key1: 0xC2B2_AE3D_27D4_EB4F)
         for number in 0..<50_000 {
@@ -116,7 +116,7 @@ import Trials
         #expect(steps <= 3 * 50_000)
     }
 
-    @Test("The order of a walk follows from the calls, not from the keys")
+    @Test("The order of a scan depends on the calls, not on the hash keys")
     func order() {
         let orders = [(1, 2), (3, 4)].map { (keys: (UInt64, UInt64)) in
             var index = DiskIndex(key0: keys.0, key1: keys.1)
@@ -133,7 +133,7 @@ import Trials
     }
 
     @Test(
-        "A walk in parts meets all that stay, whatever comes and goes meanwhile",
+        "A scan in parts visits every entry that remains, whatever is inserted and removed",
         arguments: 0..<20)
     func walkInParts(seed: UInt64) {
         var dice = SplitMix64(seed: seed)
@@ -147,7 +147,7 @@ import Trials
                 digest, _ in met.insert(digest)
             }
             for _ in 0..<dice.next() % 50 {
-                // Numbers divisible by three go; the others stay.
+                // Numbers divisible by three may be removed; the others remain.
                 let number = Int(dice.next() % 667) * 3
                 _ = index.remove(Self.digest(number), ifAt: Self.entry(number).location)
             }

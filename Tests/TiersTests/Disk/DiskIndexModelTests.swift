@@ -3,16 +3,16 @@ import Testing
 import Tiers
 import Trials
 
-/// The index against a dictionary, over seeded random histories.
+/// The index compared with a dictionary, over seeded random histories.
 @Suite struct DiskIndexModelTests {
-    /// A history of calls: which digests it is about, and how full it lets the index become.
+    /// The parameters of a random history of calls.
     struct History: Sendable {
         var seed: UInt64
-        /// How many digests there are.
+        /// The number of distinct digests.
         var digests: UInt64
-        /// Bits at the low end of every digest's halves that are the same in all.
+        /// The number of low bits that all digests share in both halves.
         var sharedBits: UInt64 = 0
-        /// Of 16 calls so many insert while the index fills, and so many remove while it empties.
+        /// Insertions in 16 calls while the index grows, and removals while it shrinks.
         var eager = 8
     }
 
@@ -31,7 +31,7 @@ import Trials
     }
 
     @Test(
-        "Whatever happens, the index agrees with a dictionary",
+        "The index agrees with a dictionary after any history",
         arguments: [
             History(seed: 1, digests: 1), History(seed: 2, digests: 3),
             History(seed: 3, digests: 70), History(seed: 4, digests: 1_500),
@@ -55,7 +55,7 @@ import Trials
         let digest = digest(&run)
         let entry = entry(&run.dice)
         let known = run.model[digest]
-        // Half of the calls that name a location name the right one.
+        // Half of the calls with a location use the right one.
         let location = run.dice.next() % 2 == 0 ? entry.location : known?.location ?? entry.location
         let isKnown = known != nil && known?.location == location
         let eager = run.dice.next() % 16 < run.history.eager
@@ -99,7 +99,7 @@ import Trials
             flags: DiskEntry.Flags(rawValue: UInt8(dice.next() >> 56)))
     }
 
-    /// Removes everything, in an order that the index did not choose.
+    /// Removes everything, in an order that is not the index's own.
     private static func empty(_ run: inout Run) {
         var digests = run.model.keys.sorted { ($0.first, $0.second) < ($1.first, $1.second) }
         digests.shuffle(using: &run.dice)

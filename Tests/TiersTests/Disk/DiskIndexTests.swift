@@ -27,7 +27,7 @@ import Tiers
         #expect(count == 0)
     }
 
-    @Test("An insertion gives back what it replaces")
+    @Test("An insertion returns the entry that it replaces")
     func replaces() {
         var index = DiskIndex(key0: 1, key1: 2)
         let newer = DiskEntry(location: Self.elsewhere, lengthUnits: 1, lastAccess: 0)
@@ -39,7 +39,7 @@ import Tiers
         #expect(found == newer && count == 1)
     }
 
-    @Test("Giving up an older record does not forget the newer one")
+    @Test("Removing an older record does not remove the newer one")
     func removalIsHeldToTheLocation() {
         var index = Self.index()
         let wrong = index.remove(Self.digest, ifAt: Self.elsewhere)
@@ -51,7 +51,7 @@ import Tiers
     }
 
     @Test(
-        "Touches add up to the most a count can say, and the later last access stands",
+        "Touches add up to the maximum count, and the latest access is kept",
         arguments: [
             (count: 1, at: 2_000, countAfter: 3, lastAfter: 2_000),
             (count: 0, at: 999, countAfter: 2, lastAfter: 1_000),
@@ -67,7 +67,7 @@ import Tiers
         #expect(found?.flags == .inMain && found?.location == Self.place)
     }
 
-    @Test("An entry keeps each of its parts at the ends of its range, in 16 bytes")
+    @Test("An entry keeps the extreme values of all its fields, in 16 bytes")
     func packing() {
         #expect(MemoryLayout<DiskEntry>.size == 16)
         for segment in [0, .max] as [UInt16] {

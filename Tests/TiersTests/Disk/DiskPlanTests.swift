@@ -2,7 +2,7 @@ import Ground
 import Testing
 import Tiers
 
-@Suite("How a disk limit is divided")
+@Suite("Dividing a disk limit into segments")
 struct DiskPlanTests {
     private static let overhead = 8192
 
@@ -12,7 +12,7 @@ struct DiskPlanTests {
         try DiskPlan(limitBytes: limit, objectBytesMax: object, formerSegmentBytes: former)
     }
 
-    @Test("a limit that is too small is refused, with the least that is enough")
+    @Test("A limit that is too small is refused, and the error gives the minimum")
     func tooSmall() throws {
         for limit in [0, 1, DiskPlan.limitBytesMin - 1] {
             let refusal = #expect(throws: DiskPlan.TooSmall.self) { try plan(limit) }
@@ -23,7 +23,7 @@ struct DiskPlanTests {
     }
 
     @Test(
-        "from the least limit to 100 TiB, all files together stay below it and use most of it",
+        "From the minimum to 100 TiB, all files stay within the limit and use most of it",
         arguments: [0, 64 << 20, 1 << 40] as [UInt64])
     func withinLimit(object: UInt64) throws {
         var dice = SplitMix64(seed: 1)
@@ -33,7 +33,7 @@ struct DiskPlanTests {
             let used = try check(plan, limit)
             #expect(plan.segmentBytes % (64 << 10) == 0 && plan.segmentBytes >= 1 << 20)
             #expect(plan.segmentBytes <= 1 << 30 && plan.segments <= 65_000)
-            // One segment's room is lost at most, and up to 64 TiB all can be named.
+            // At most one segment's space is lost, and up to 64 TiB all of it can be addressed.
             let isNearlyAll = limit - used < UInt64(2 * plan.segmentBytes) + 1 << 20
             #expect(isNearlyAll || limit > 60 << 40, "\(used) of \(limit) bytes")
             limit += limit / 50 + UInt64.random(in: 0..<1 << 20, using: &dice)
@@ -41,7 +41,7 @@ struct DiskPlanTests {
     }
 
     @Test(
-        "a segment holds the largest object with its head, or there are no more than some 22",
+        "A segment holds the largest object with its head, or there are only some 22",
         arguments: [0, 1 << 20, 5_000_000, 64 << 20, 512 << 20] as [UInt64])
     func holdsTheLargest(object: UInt64) throws {
         var limit: UInt64 = 32 << 20
@@ -55,7 +55,7 @@ struct DiskPlanTests {
     }
 
     @Test(
-        "what segments come to with the usual largest object",
+        "Segment sizes for common limits with the default object limit",
         arguments: [
             (16 << 20, 1 << 20), (64 << 20, 46 << 16), (256 << 20, 186 << 16),
             (1 << 30, 744 << 16), (4 << 30, 1026 << 16), (10 << 30, 128 << 20),
@@ -65,7 +65,7 @@ struct DiskPlanTests {
         #expect(try plan(limit).segmentBytes == segment)
     }
 
-    @Test("segments keep their size from limit to limit as long as there are enough of them")
+    @Test("Segments keep their size when the limit changes, as long as their number is reasonable")
     func formerSize() throws {
         let first = try plan(10 << 30)
         #expect(first.segmentBytes == 128 << 20 || first.segments >= 64)
@@ -80,7 +80,7 @@ struct DiskPlanTests {
         #expect(many.segmentBytes > 1 << 20)
     }
 
-    @Test("segments that are smaller than the largest object by now stay as they are")
+    @Test("Existing segments keep their size even if the largest object no longer fits")
     func formerIsSmall() throws {
         for former in [8 << 20, 16 << 20, 17 << 16] as [UInt64] {
             #expect(try plan(1_900_000_000, former: former).segmentBytes == Int(former))
@@ -88,13 +88,13 @@ struct DiskPlanTests {
     }
 
     @Test(
-        "a former size that no log has is not kept",
+        "A former size that no log can have is ignored",
         arguments: [0, 1, 1 << 19, 1 << 31, 1 << 63, .max, (1 << 20) + 1] as [UInt64])
     func strangeSizes(former: UInt64) throws {
         #expect(try plan(100 << 30, former: former) == plan(100 << 30))
     }
 
-    /// What the plan's files take, with what the file system adds.
+    /// The bytes that the plan's files use, with the file system's overhead.
     private func check(_ plan: DiskPlan, _ limit: UInt64) throws -> UInt64 {
         let used =
             UInt64(plan.segments) * UInt64(plan.segmentBytes + Self.overhead)
@@ -104,11 +104,11 @@ struct DiskPlanTests {
     }
 }
 
-@Suite("Instants and wall times")
+@Suite("Conversion between instants and wall times")
 struct DiskClockTests {
     private let clock = DiskClock(instant: Instant(nanoseconds: 5_000_000_000), wall: 1_000_000)
 
-    @Test("an instant becomes the wall time it was, and comes back")
+    @Test("An instant converts to its wall time and back")
     func thereAndBack() {
         #expect(clock.wall(Instant(nanoseconds: 6_500_000_000)) == 1_001_500)
         #expect(clock.instant(1_001_500) == Instant(nanoseconds: 6_500_000_000))
@@ -119,7 +119,7 @@ struct DiskClockTests {
         }
     }
 
-    @Test("what was long before the machine's start is before it, what is for ever stays so")
+    @Test("Times before the boot are negative, and the distant future stays so")
     func ends() {
         #expect(clock.instant(0) < .zero)
         #expect(clock.wall(.distantFuture) == .max)

@@ -2,7 +2,7 @@ import Ground
 import Testing
 import Tiers
 
-@Suite("Whose part of the disk a record counts to")
+@Suite("The disk share that a record counts towards")
 struct DiskShareLimitsTests {
     private func number(_ key: String) -> UInt16 {
         let bytes = Array(key.utf8)
@@ -14,14 +14,14 @@ struct DiskShareLimitsTests {
         return DiskShareID.number(ofHost: bytes.span)
     }
 
-    @Test("an image counts to nobody's, whatever its URL")
+    @Test("Images count towards no site's share, whatever their URL")
     func images() {
         for key in ["http://a.example/", "https://a.example//b/", "", "/", "x//a/"] {
             #expect(number(key) == DiskShareID.images)
         }
     }
 
-    @Test("a site's answers count to its host, whatever their path and variant")
+    @Test("A site's responses count towards its host, whatever their path and variant")
     func sites() {
         for key in ["//a.example/", "//a.example/b//c?d", "//a.example/\n0123\naccept:*\n"] {
             #expect(number(key) == host("a.example"))
@@ -30,18 +30,18 @@ struct DiskShareLimitsTests {
         #expect(number("///") == host(""))
     }
 
-    @Test("the number of a host is the one that stands on disks")
+    @Test("The share number of a host is stable, because it is stored on disk")
     func stability() {
         #expect(host("www.example.com") == 6431)
     }
 
-    @Test("without limits nothing is limited")
+    @Test("Without limits no share is limited")
     func none() {
         #expect(DiskShareLimits().isEmpty)
         #expect(DiskShareLimits().limit(of: host("a")) == nil)
     }
 
-    @Test("a site has its own limit or none, all other hosts have that of the rest")
+    @Test("A site has its own limit or none; other hosts share the default limit")
     func groups() throws {
         var shares = DiskShareLimits()
         shares.setHostLimit(Array("a".utf8), percent: 20)
@@ -63,7 +63,7 @@ struct DiskShareLimitsTests {
         #expect(!shares.contains(DiskShareID.images, in: .others))
     }
 
-    @Test("an entry of the index keeps its share through all that changes")
+    @Test("An index entry keeps its share when its other fields change")
     func entries() {
         var entry = DiskEntry(
             location: DiskLocation(segment: 65_535, offsetUnits: 7), lengthUnits: 9, lastAccess: 3,
@@ -74,7 +74,7 @@ struct DiskShareLimitsTests {
         #expect(entry.lastAccess == .max && entry.accessCount == 0 && entry.flags == .inMain)
     }
 
-    @Test("a footer says it again")
+    @Test("A footer keeps the share of each entry")
     func footer() throws {
         let header = SegmentHeader(
             nodeID: NodeID(low: 1, high: 2), segmentBytes: 1 << 20, sequence: 3, salt: 4,

@@ -2,7 +2,7 @@ import Ground
 import Testing
 import Tiers
 
-/// The hash of the key that is called `number`.
+/// The hash of the key with this number.
 private func hash(_ number: Int) -> UInt64 {
     var dice = SplitMix64(seed: UInt64(number))
     return dice.next()
@@ -12,21 +12,21 @@ private func rule(capacity: UInt64 = 1000, limit: Interval = .seconds(.max)) -> 
     ReclaimPolicy(capacityBytes: capacity, expectedEntries: 100, ageLimit: limit)
 }
 
-/// What the disk prefers, told as stories.
+/// What the disk keeps when it reclaims a segment.
 @Suite struct ReclaimPolicyTests {
     @Test(
-        "A newcomer asked for twice moves to the main queue and is counted anew; others go",
+        "In the small queue, an entry used twice moves to the main queue with a count of zero",
         arguments: [
             (UInt8(0), ReclaimPolicy.ReclaimDecision.drop), (1, .drop),
             (2, .reinsert(count: 0)), (15, .reinsert(count: 0)),
         ])
-    func smallQueue(count: UInt8, verdict: ReclaimPolicy.ReclaimDecision) {
+    func smallQueue(count: UInt8, decision: ReclaimPolicy.ReclaimDecision) {
         let rule = rule()
         let found = rule.decision(count: count, idle: .zero, in: .small)
-        #expect(found == verdict)
+        #expect(found == decision)
     }
 
-    @Test("In the main queue every access is worth one more round, fifteen at most")
+    @Test("In the main queue every access buys one more round, fifteen at most")
     func mainQueue() {
         let rule = rule()
         var count: UInt8 = 0
@@ -39,16 +39,16 @@ private func rule(capacity: UInt64 = 1000, limit: Interval = .seconds(.max)) -> 
         #expect(rounds == 15)
     }
 
-    @Test("What nobody asked for within the age limit goes, however often it was asked for before")
+    @Test("An entry unused for longer than the age limit expires, whatever its count")
     func ageLimit() {
         let rule = rule(limit: .seconds(60))
-        let verdicts = SegmentQueue.allCases.map { queue in
+        let decisions = SegmentQueue.allCases.map { queue in
             [60, 61].map { rule.decision(count: 15, idle: .seconds($0), in: queue) }
         }
-        #expect(verdicts == [[.reinsert(count: 0), .expire], [.reinsert(count: 14), .expire]])
+        #expect(decisions == [[.reinsert(count: 0), .expire], [.reinsert(count: 14), .expire]])
     }
 
-    @Test("What was dropped and is asked for again begins in the main queue, once")
+    @Test("A dropped entry that returns starts in the main queue, once")
     func ghosts() {
         var rule = rule()
         let first = rule.queue(forNewEntry: hash(1))
@@ -59,7 +59,7 @@ private func rule(capacity: UInt64 = 1000, limit: Interval = .seconds(.max)) -> 
     }
 
     @Test(
-        "After drops of twice the capacity a drop is forgotten, on disks of any size",
+        "A drop is forgotten after drops of twice the capacity, whatever its size",
         arguments: [1000, 1 << 44] as [UInt64])
     func horizon(capacity: UInt64) {
         for (between, queue) in [(19, SegmentQueue.main), (21, .small)] {
@@ -71,7 +71,7 @@ private func rule(capacity: UInt64 = 1000, limit: Interval = .seconds(.max)) -> 
         }
     }
 
-    @Test("Ghosts are bounded by the entries there are")
+    @Test("The number of ghosts is bounded by the number of entries")
     func bounded() {
         var rule = rule()
         let before = rule.ghostsMax

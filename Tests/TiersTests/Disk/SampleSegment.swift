@@ -14,7 +14,7 @@ struct SampleSegment {
         openedAtVersion: InvalidationVersion(epoch: 7, count: 3), openedWall: 1_795_000_000_000,
         queue: 1)
     private(set) var records: [DiskRecord] = []
-    /// Where each record begins.
+    /// The offset of each record.
     private(set) var offsets: [UInt64] = []
     private(set) var bodies: [[UInt8]] = []
     private(set) var bytes: [UInt8] = []
@@ -65,7 +65,7 @@ struct SampleSegment {
         footer.entries.append(SegmentFooter.Entry(record, at: offset))
     }
 
-    /// The offsets of the records that a scan of `bytes` takes, and of what it calls damaged.
+    /// The offsets of the records that a scan of `bytes` finds, and of those that it finds damaged.
     ///
     /// A read that touches a byte of `bad` fails.
     static func scan(

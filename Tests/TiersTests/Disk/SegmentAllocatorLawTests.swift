@@ -3,7 +3,7 @@ import Testing
 import Tiers
 import Trials
 
-/// What holds whatever comes and whatever a rule keeps.
+/// Invariants for any sequence of records and any policy of re-insertion.
 @Suite struct SegmentAllocatorLawTests {
     static let keepings = SegmentLog.Keeping.allCases
 
@@ -13,7 +13,7 @@ import Trials
             footerBytesPerRecord: 4, reinsertedPerAdmitted: reinserted)
     }
 
-    /// One step of a random life; lengths are small, middling, nearly a segment, or too much.
+    /// Runs a random step; records are small, of middle size, almost a segment, or too large.
     private func step(_ log: inout SegmentLog, _ dice: inout SplitMix64) {
         let queue: SegmentQueue = dice.next() % 4 == 0 ? .main : .small
         switch dice.next() % 64 {
@@ -26,7 +26,7 @@ import Trials
     }
 
     @Test(
-        "Every newcomer finds its place, no place overlaps another, and the cap holds",
+        "Every record gets a place, places do not overlap, and the limit holds",
         arguments: [4, 5, 7, 16, 64], keepings)
     func randomLives(segments: Int, keeping: SegmentLog.Keeping) {
         for seed in Trials.seeds(0...3) {
@@ -41,7 +41,7 @@ import Trials
         }
     }
 
-    @Test("A log of thousands of segments is no different", arguments: keepings)
+    @Test("The invariants hold for a log of thousands of segments", arguments: keepings)
     func thousands(keeping: SegmentLog.Keeping) {
         var log = SegmentLog(settings(3000), keeping: keeping, seed: 1)
         var dice = SplitMix64(seed: 2)
@@ -54,7 +54,7 @@ import Trials
     }
 
     @Test(
-        "A rule that keeps everything is cut off: 2 × lent + 4 reclaims, lent + 1 bytes a byte",
+        "Re-inserting everything is bounded in reclaims and in bytes for each byte admitted",
         arguments: [0, 1, 3, 8], [4, 6, 32])
     func keepsEverything(lent: Int, segments: Int) {
         for length in [1...20, 440...460, 451...451, 890...900, 1...900] {
@@ -73,7 +73,7 @@ import Trials
     }
 
     @Test(
-        "A new start in the midst of anything goes on from there", arguments: [4, 5, 12], keepings)
+        "The log continues after a restart at any point", arguments: [4, 5, 12], keepings)
     func restarts(segments: Int, keeping: SegmentLog.Keeping) {
         for seed in Trials.seeds(0...3) {
             var dice = SplitMix64(seed: seed)

@@ -2,21 +2,21 @@ import Ground
 import Testing
 import Tiers
 
-private let stamp = InvalidationVersion(epoch: 1, count: 1)
+private let version = InvalidationVersion(epoch: 1, count: 1)
 
 private func id(_ index: UInt32) -> SegmentID { SegmentID(index: index) }
 
-/// Segments of 1,000 bytes that hold records and nothing else.
+/// A log of segments of 1,000 bytes without headers and footers.
 private func emptyLog(_ segments: Int = 4) -> SegmentAllocator {
     SegmentAllocator(settings: .init(segments: segments, segmentBytes: 1000))
 }
 
 extension SegmentAllocator {
     fileprivate mutating func place(_ bytes: Int, in queue: SegmentQueue = .small) -> Placement {
-        allocate(recordBytes: bytes, in: queue, version: stamp)
+        allocate(recordBytes: bytes, in: queue, version: version)
     }
 
-    /// Fills small segments with one record each until none but the last is free.
+    /// Fills segments of the small queue with a record each until only one is free.
     fileprivate mutating func fill() {
         while freeCount > 1 {
             _ = place(1000)
@@ -25,111 +25,111 @@ extension SegmentAllocator {
     }
 }
 
-/// The life of the log, told as stories.
+/// The life of the log as stories.
 @Suite struct SegmentAllocatorTests {
-    @Test("The first record opens a segment and lies behind its header")
+    @Test("The first record opens a segment and is placed after its header")
     func firstRecord() {
-        var ledger = SegmentAllocator(
+        var allocator = SegmentAllocator(
             settings: .init(
                 segments: 4, segmentBytes: 1000, headerBytes: 100, footerBytes: 50,
                 footerBytesPerRecord: 10))
-        #expect(ledger.place(200) == .open(id(0), sequence: 1, closing: nil))
-        #expect(ledger.place(200) == .write(id(0), offset: 100))
-        #expect(ledger.place(300) == .write(id(0), offset: 300))
+        #expect(allocator.place(200) == .open(id(0), sequence: 1, closing: nil))
+        #expect(allocator.place(200) == .write(id(0), offset: 100))
+        #expect(allocator.place(300) == .write(id(0), offset: 300))
         // 100 + 200 + 300 + 50 + 3 × 10 leave 320.
-        #expect(ledger.place(321) == .open(id(1), sequence: 2, closing: id(0)))
-        #expect(ledger.place(321) == .write(id(1), offset: 100))
+        #expect(allocator.place(321) == .open(id(1), sequence: 2, closing: id(0)))
+        #expect(allocator.place(321) == .write(id(1), offset: 100))
     }
 
-    @Test("A record that no segment can hold is not kept, and one that just fits is")
+    @Test("A record larger than a segment is refused; one that just fits is placed")
     func tooLarge() {
-        var ledger = emptyLog()
-        #expect(ledger.place(1001) == .tooLarge)
-        #expect(ledger.place(1000) == .open(id(0), sequence: 1, closing: nil))
-        #expect(ledger.place(1000) == .write(id(0), offset: 0))
+        var allocator = emptyLog()
+        #expect(allocator.place(1001) == .tooLarge)
+        #expect(allocator.place(1000) == .open(id(0), sequence: 1, closing: nil))
+        #expect(allocator.place(1000) == .write(id(0), offset: 0))
     }
 
-    @Test("The two queues have a segment each")
+    @Test("Each of the two queues has an open segment of its own")
     func twoQueues() {
-        var ledger = emptyLog()
-        #expect(ledger.place(10) == .open(id(0), sequence: 1, closing: nil))
-        #expect(ledger.place(10, in: .main) == .open(id(1), sequence: 2, closing: nil))
-        #expect(ledger.place(10) == .write(id(0), offset: 0))
-        #expect(ledger.place(20, in: .main) == .write(id(1), offset: 0))
-        #expect(ledger.openSegment(of: .main) == id(1))
+        var allocator = emptyLog()
+        #expect(allocator.place(10) == .open(id(0), sequence: 1, closing: nil))
+        #expect(allocator.place(10, in: .main) == .open(id(1), sequence: 2, closing: nil))
+        #expect(allocator.place(10) == .write(id(0), offset: 0))
+        #expect(allocator.place(20, in: .main) == .write(id(1), offset: 0))
+        #expect(allocator.openSegment(of: .main) == id(1))
     }
 
-    @Test("With one segment free the oldest is reclaimed, and what is kept may use the free one")
+    @Test("With one segment free the oldest is reclaimed, and re-insertions may use the free one")
     func reclaim() {
-        var ledger = emptyLog()
-        ledger.fill()
-        #expect(ledger.place(5) == .reclaim(id(0)))
+        var allocator = emptyLog()
+        allocator.fill()
+        #expect(allocator.place(5) == .reclaim(id(0)))
         #expect(
-            ledger.allocateForReinsertion(recordBytes: 1000, version: stamp)
+            allocator.allocateForReinsertion(recordBytes: 1000, version: version)
                 == .open(id(3), sequence: 4, closing: nil))
-        #expect(ledger.freeCount == 0)
+        #expect(allocator.freeCount == 0)
         #expect(
-            ledger.allocateForReinsertion(recordBytes: 1000, version: stamp)
+            allocator.allocateForReinsertion(recordBytes: 1000, version: version)
                 == .write(id(3), offset: 0))
-        // No more than came out of the segment.
-        #expect(ledger.allocateForReinsertion(recordBytes: 1, version: stamp) == .tooLarge)
-        ledger.segmentReclaimed(id(0))
-        #expect(ledger.freeCount == 1)
-        #expect(ledger.place(5) == .reclaim(id(1)))
-        ledger.segmentReclaimed(id(1))
-        #expect(ledger.place(5) == .open(id(0), sequence: 5, closing: id(2)))
+        // No more bytes than the segment had.
+        #expect(allocator.allocateForReinsertion(recordBytes: 1, version: version) == .tooLarge)
+        allocator.segmentReclaimed(id(0))
+        #expect(allocator.freeCount == 1)
+        #expect(allocator.place(5) == .reclaim(id(1)))
+        allocator.segmentReclaimed(id(1))
+        #expect(allocator.place(5) == .open(id(0), sequence: 5, closing: id(2)))
     }
 
-    @Test("While a segment is reclaimed newcomers may fill the small queue's, and wait otherwise")
+    @Test("During a reclaim, new records may fill the small queue's segment, then wait")
     func newcomersDuringReclaim() {
-        var ledger = emptyLog()
-        #expect(ledger.place(500, in: .main) == .open(id(0), sequence: 1, closing: nil))
-        #expect(ledger.place(500, in: .main) == .write(id(0), offset: 0))
-        while ledger.freeCount > 1 {
-            _ = ledger.place(600)
-            _ = ledger.place(600)
+        var allocator = emptyLog()
+        #expect(allocator.place(500, in: .main) == .open(id(0), sequence: 1, closing: nil))
+        #expect(allocator.place(500, in: .main) == .write(id(0), offset: 0))
+        while allocator.freeCount > 1 {
+            _ = allocator.place(600)
+            _ = allocator.place(600)
         }
-        #expect(ledger.place(600) == .reclaim(id(1)))
-        #expect(ledger.place(300) == .write(id(2), offset: 600))
-        #expect(ledger.place(300) == .wait(until: id(1)))
-        #expect(ledger.place(1, in: .main) == .wait(until: id(1)))
-        ledger.segmentReclaimed(id(1))
-        #expect(ledger.place(1, in: .main) == .write(id(0), offset: 500))
+        #expect(allocator.place(600) == .reclaim(id(1)))
+        #expect(allocator.place(300) == .write(id(2), offset: 600))
+        #expect(allocator.place(300) == .wait(until: id(1)))
+        #expect(allocator.place(1, in: .main) == .wait(until: id(1)))
+        allocator.segmentReclaimed(id(1))
+        #expect(allocator.place(1, in: .main) == .write(id(0), offset: 500))
     }
 
-    @Test("A closed segment whose entries are all gone is reclaimed before older ones")
+    @Test("A closed segment without live entries is reclaimed before older ones")
     func deadFirst() {
-        var ledger = emptyLog(5)
-        ledger.fill()
-        ledger.entryRemoved(id(2), recordBytes: 1000)
-        #expect(ledger.place(5) == .reclaim(id(2)))
+        var allocator = emptyLog(5)
+        allocator.fill()
+        allocator.entryRemoved(id(2), recordBytes: 1000)
+        #expect(allocator.place(5) == .reclaim(id(2)))
     }
 
-    @Test("More that goes than was there leaves nothing, as a footer that was forged may have it")
+    @Test("Live bytes never fall below zero, even with a forged footer")
     func moreGone() {
-        var ledger = emptyLog(5)
-        ledger.fill()
-        for _ in 0..<3 { ledger.entryRemoved(id(2), recordBytes: 900) }
-        #expect(ledger.segments[2].liveBytes == 0)
-        #expect(ledger.place(5) == .reclaim(id(2)))
+        var allocator = emptyLog(5)
+        allocator.fill()
+        for _ in 0..<3 { allocator.entryRemoved(id(2), recordBytes: 900) }
+        #expect(allocator.segments[2].liveBytes == 0)
+        #expect(allocator.place(5) == .reclaim(id(2)))
     }
 
-    @Test("The small queue is reclaimed while it has more than its share, then the main queue")
+    @Test("The small queue is reclaimed while it exceeds its share, then the main queue")
     func shares() {
-        var ledger = emptyLog(17)
-        #expect(ledger.settings.smallSegments == 2)
-        while ledger.segmentsInUse(by: .small) < 3 { _ = ledger.place(1000) }
-        while ledger.freeCount > 1 { _ = ledger.place(1000, in: .main) }
-        _ = ledger.place(1000, in: .main)
-        #expect(ledger.place(1000, in: .main) == .reclaim(id(0)))
-        ledger.segmentReclaimed(id(0))
-        #expect(ledger.segmentsInUse(by: .small) == 2)
-        _ = ledger.place(1000, in: .main)
-        _ = ledger.place(1000, in: .main)
-        #expect(ledger.place(1000, in: .main) == .reclaim(id(3)))
+        var allocator = emptyLog(17)
+        #expect(allocator.settings.smallSegments == 2)
+        while allocator.segmentsInUse(by: .small) < 3 { _ = allocator.place(1000) }
+        while allocator.freeCount > 1 { _ = allocator.place(1000, in: .main) }
+        _ = allocator.place(1000, in: .main)
+        #expect(allocator.place(1000, in: .main) == .reclaim(id(0)))
+        allocator.segmentReclaimed(id(0))
+        #expect(allocator.segmentsInUse(by: .small) == 2)
+        _ = allocator.place(1000, in: .main)
+        _ = allocator.place(1000, in: .main)
+        #expect(allocator.place(1000, in: .main) == .reclaim(id(3)))
     }
 
-    @Test("After a crash in the midst of a reclaim no segment is free: the first is dropped whole")
+    @Test("After a crash during a reclaim no segment is free: the first is dropped whole")
     func noneFree() {
         let full = (0..<4 as Range<UInt32>).map { index in
             (
@@ -140,51 +140,51 @@ extension SegmentAllocator {
                     leastVersion: InvalidationVersion(epoch: 2, count: UInt64(index)))
             )
         }
-        var ledger = SegmentAllocator(
+        var allocator = SegmentAllocator(
             settings: .init(segments: 4, segmentBytes: 1000), recovered: full)
-        #expect(ledger.leastVersion == InvalidationVersion(epoch: 2, count: 0))
-        #expect(ledger.place(100) == .reclaim(id(3)))
-        #expect(ledger.allocateForReinsertion(recordBytes: 100, version: stamp) == .tooLarge)
-        ledger.segmentReclaimed(id(3))
-        #expect(ledger.place(100) == .reclaim(id(2)))
-        ledger.segmentReclaimed(id(2))
-        #expect(ledger.place(100) == .open(id(2), sequence: 41, closing: nil))
+        #expect(allocator.leastVersion == InvalidationVersion(epoch: 2, count: 0))
+        #expect(allocator.place(100) == .reclaim(id(3)))
+        #expect(allocator.allocateForReinsertion(recordBytes: 100, version: version) == .tooLarge)
+        allocator.segmentReclaimed(id(3))
+        #expect(allocator.place(100) == .reclaim(id(2)))
+        allocator.segmentReclaimed(id(2))
+        #expect(allocator.place(100) == .open(id(2), sequence: 41, closing: nil))
     }
 
-    @Test("A segment closed early takes no more; the next record opens another")
+    @Test("A segment closed early takes no more records; the next opens another")
     func closedEarly() {
-        var ledger = emptyLog()
-        _ = ledger.place(10)
-        _ = ledger.place(10)
-        ledger.segmentClosed(id(0))
-        #expect(ledger.place(10) == .open(id(1), sequence: 2, closing: nil))
-        #expect(ledger.segments[0].state == .closed)
+        var allocator = emptyLog()
+        _ = allocator.place(10)
+        _ = allocator.place(10)
+        allocator.segmentClosed(id(0))
+        #expect(allocator.place(10) == .open(id(1), sequence: 2, closing: nil))
+        #expect(allocator.segments[0].state == .closed)
     }
 
-    @Test("When writing fails in the last free segment, the rest of the reclaim is dropped")
+    @Test("When a write to the last free segment fails, the rest of the reclaim is dropped")
     func closedDuringReclaim() {
-        var ledger = emptyLog()
-        ledger.fill()
-        #expect(ledger.place(1) == .reclaim(id(0)))
-        _ = ledger.allocateForReinsertion(recordBytes: 100, version: stamp)
+        var allocator = emptyLog()
+        allocator.fill()
+        #expect(allocator.place(1) == .reclaim(id(0)))
+        _ = allocator.allocateForReinsertion(recordBytes: 100, version: version)
         #expect(
-            ledger.allocateForReinsertion(recordBytes: 100, version: stamp)
+            allocator.allocateForReinsertion(recordBytes: 100, version: version)
                 == .write(id(3), offset: 0))
-        ledger.segmentClosed(id(3))
-        #expect(ledger.allocateForReinsertion(recordBytes: 100, version: stamp) == .tooLarge)
-        ledger.segmentReclaimed(id(0))
-        #expect(ledger.place(1) == .reclaim(id(1)))
+        allocator.segmentClosed(id(3))
+        #expect(allocator.allocateForReinsertion(recordBytes: 100, version: version) == .tooLarge)
+        allocator.segmentReclaimed(id(0))
+        #expect(allocator.place(1) == .reclaim(id(1)))
     }
 
-    @Test("Stamps are ordered by their epoch first")
-    func stamps() {
+    @Test("Versions are ordered by epoch first")
+    func versions() {
         #expect(InvalidationVersion(epoch: 1, count: 9) < InvalidationVersion(epoch: 2, count: 0))
         #expect(InvalidationVersion(epoch: 1, count: 8) < InvalidationVersion(epoch: 1, count: 9))
-        var ledger = emptyLog()
+        var allocator = emptyLog()
         for minor in [5, 3, 4] as [UInt64] {
             let version = InvalidationVersion(epoch: 7, count: minor)
-            while case .open = ledger.allocate(recordBytes: 10, in: .small, version: version) {}
+            while case .open = allocator.allocate(recordBytes: 10, in: .small, version: version) {}
         }
-        #expect(ledger.segments[0].leastVersion == InvalidationVersion(epoch: 7, count: 3))
+        #expect(allocator.segments[0].leastVersion == InvalidationVersion(epoch: 7, count: 3))
     }
 }

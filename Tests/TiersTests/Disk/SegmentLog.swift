@@ -1,29 +1,28 @@
 import Ground
 import Tiers
 
-/// A log that is all model: it does what a ``SegmentAllocator`` answers and writes down what is
-/// wrong.
+/// A model of the log that follows a ``SegmentAllocator`` and records violations.
 struct SegmentLog {
-    /// What a reclaim keeps.
+    /// Which entries a reclaim keeps.
     enum Keeping: CaseIterable, Sendable {
         case nothing, everything
-        /// Half of it, and now and then writing fails, so that a segment is closed early.
+        /// Half of them; writes sometimes fail, which closes a segment early.
         case half
     }
 
     struct Record {
         let entry: Int
         let bytes: Int
-        let stamp: InvalidationVersion
+        let version: InvalidationVersion
         let end: Int
     }
 
-    private(set) var ledger: SegmentAllocator
+    private(set) var allocator: SegmentAllocator
     private let settings: SegmentAllocator.Settings
     private let keeping: Keeping
     private var dice: SplitMix64
     private var records: [[Record]]
-    /// Where each entry's record lies.
+    /// The segment of each entry's record.
     private(set) var home: [Int: SegmentID] = [:]
     private var isOpen: [Bool]
     private var lastSequence: UInt64 = 0
@@ -37,13 +36,13 @@ struct SegmentLog {
     init(_ settings: SegmentAllocator.Settings, keeping: Keeping, seed: UInt64) {
         self.settings = settings
         self.keeping = keeping
-        ledger = SegmentAllocator(settings: settings)
+        allocator = SegmentAllocator(settings: settings)
         dice = SplitMix64(seed: seed)
         records = Array(repeating: [], count: settings.segments)
         isOpen = Array(repeating: false, count: settings.segments)
     }
 
-    /// Appends a newcomer of `bytes`; nothing more once something is wrong.
+    /// Appends a new record of `bytes`; does nothing after a violation.
     mutating func admit(_ bytes: Int, in queue: SegmentQueue) {
         guard wrongs.isEmpty else { return }
         let entry = nextEntry
@@ -51,17 +50,17 @@ struct SegmentLog {
         let before = reclaims
         asking: while true {
             let version = InvalidationVersion(epoch: dice.next() % 3, count: dice.next() % 1000)
-            switch ledger.allocate(recordBytes: bytes, in: queue, version: version) {
+            switch allocator.allocate(recordBytes: bytes, in: queue, version: version) {
             case .write(let segment, let offset):
                 write(entry, bytes, version, segment, offset)
                 admittedBytes += bytes + settings.footerBytesPerRecord
                 break asking
             case .open(let segment, let sequence, let closing):
                 open(segment, sequence, closing)
-                expect(ledger.freeCount >= 1, "a newcomer took the last free segment")
+                expect(allocator.freeCount >= 1, "a new record took the last free segment")
             case .reclaim(let segment): reclaim(segment, asking: queue)
             case .wait(let segment):
-                wrongs.append("waits for \(segment.index) that nobody reclaims")
+                wrongs.append("waits for \(segment.index) which is not being reclaimed")
                 return
             case .tooLarge:
                 expect(bytes > settings.recordBytesMax, "\(bytes) bytes do not fit")
@@ -75,26 +74,26 @@ struct SegmentLog {
         reclaimsPerPlaceMax = max(reclaimsPerPlaceMax, reclaims - before)
     }
 
-    /// One of the entries is removed or replaced.
+    /// Removes or replaces a random entry.
     mutating func forgetOne() {
         guard let entry = home.keys.min(by: { $0 ^ 0x55 < $1 ^ 0x55 }), let segment = home[entry],
             let record = records[Int(segment.index)].last(where: { $0.entry == entry })
         else { return }
         home[entry] = nil
-        ledger.entryRemoved(segment, recordBytes: record.bytes)
+        allocator.entryRemoved(segment, recordBytes: record.bytes)
     }
 
-    /// The open segment of a queue takes no more.
+    /// Closes the open segment of a queue early.
     mutating func close(_ queue: SegmentQueue) {
-        guard let segment = ledger.openSegment(of: queue) else { return }
-        ledger.segmentClosed(segment)
+        guard let segment = allocator.openSegment(of: queue) else { return }
+        allocator.segmentClosed(segment)
         isOpen[Int(segment.index)] = false
     }
 
-    /// A new start, from what lies on disk.
+    /// Restarts the allocator from what is on disk.
     mutating func restart() {
         var recovered: [(id: SegmentID, segment: Segment)] = []
-        for (index, old) in ledger.segments.enumerated() where old.state != .free {
+        for (index, old) in allocator.segments.enumerated() where old.state != .free {
             let id = SegmentID(index: UInt32(index))
             let live = records[index].filter { home[$0.entry] == id }
             recovered.append(
@@ -108,28 +107,28 @@ struct SegmentLog {
                 ))
             isOpen[index] = false
         }
-        ledger = SegmentAllocator(settings: settings, recovered: recovered)
+        allocator = SegmentAllocator(settings: settings, recovered: recovered)
     }
 
-    /// Compares the ledger's sums with the records.
+    /// Compares the allocator's sums with the records.
     mutating func audit() {
-        let free = ledger.segments.count { $0.state == .free }
-        expect(free == ledger.freeCount, "\(free) segments are free, not \(ledger.freeCount)")
-        let inUse = SegmentQueue.allCases.reduce(0) { $0 + ledger.segmentsInUse(by: $1) }
+        let free = allocator.segments.count { $0.state == .free }
+        expect(free == allocator.freeCount, "\(free) segments are free, not \(allocator.freeCount)")
+        let inUse = SegmentQueue.allCases.reduce(0) { $0 + allocator.segmentsInUse(by: $1) }
         expect(inUse + free == settings.segments, "\(inUse) in use and \(free) free")
-        for (index, segment) in ledger.segments.enumerated() {
+        for (index, segment) in allocator.segments.enumerated() {
             let id = SegmentID(index: UInt32(index))
             let live = records[index].filter { home[$0.entry] == id }
                 .reduce(0) { $0 + $1.bytes + settings.footerBytesPerRecord }
             expect(segment.liveBytes == live, "segment \(index) has \(live) live bytes")
             expect(
-                segment.leastVersion == records[index].map(\.stamp).min(),
-                "segment \(index) has another least stamp")
+                segment.leastVersion == records[index].map(\.version).min(),
+                "segment \(index) has another least version")
             expect(segment.recordCount == records[index].count, "segment \(index) miscounts")
             expect((segment.state == .open) == isOpen[index], "segment \(index): \(segment.state)")
         }
-        let least = records.joined().map(\.stamp).min()
-        expect(ledger.leastVersion == least, "the log's least stamp is wrong")
+        let least = records.joined().map(\.version).min()
+        expect(allocator.leastVersion == least, "the log's least version is wrong")
     }
 
     private mutating func write(
@@ -146,7 +145,7 @@ struct SegmentLog {
             offset == start, "offset \(offset) in segment \(index), which is written to \(start)")
         expect(offset + bytes + footer <= settings.segmentBytes, "segment \(index) overflows")
         records[index].append(
-            Record(entry: entry, bytes: bytes, stamp: version, end: offset + bytes))
+            Record(entry: entry, bytes: bytes, version: version, end: offset + bytes))
         home[entry] = segment
         writtenBytes += bytes + settings.footerBytesPerRecord
     }
@@ -160,13 +159,13 @@ struct SegmentLog {
         isOpen[index] = true
         expect(isOpen.count { $0 } <= 2, "more than two segments are open")
         expect(
-            ledger.segments.count { $0.state != .free } <= settings.segments, "over the cap")
+            allocator.segments.count { $0.state != .free } <= settings.segments, "over the cap")
     }
 
     private mutating func reclaim(_ segment: SegmentID, asking queue: SegmentQueue) {
         reclaims += 1
         let index = Int(segment.index)
-        expect(ledger.segments[index].state == .reclaiming, "segment \(index) is not reclaimed")
+        expect(allocator.segments[index].state == .reclaiming, "segment \(index) is not reclaimed")
         for record in records[index] where home[record.entry] == segment {
             if keeping == .half, dice.next() % 32 == 0 { close(.main) }
             let keeps = keeping == .everything || keeping == .half && dice.next() % 2 == 0
@@ -176,19 +175,21 @@ struct SegmentLog {
             }
         }
         expect(
-            ledger.allocate(
+            allocator.allocate(
                 recordBytes: settings.recordBytesMax, in: .main,
                 version: InvalidationVersion(epoch: 0, count: 0))
                 == .wait(until: segment), "a newcomer came before the re-inserted")
         records[index] = []
-        ledger.segmentReclaimed(segment)
+        allocator.segmentReclaimed(segment)
     }
 
     private mutating func writeAgain(_ record: Record) -> Bool {
         while true {
-            switch ledger.allocateForReinsertion(recordBytes: record.bytes, version: record.stamp) {
+            switch allocator.allocateForReinsertion(
+                recordBytes: record.bytes, version: record.version)
+            {
             case .write(let segment, let offset):
-                write(record.entry, record.bytes, record.stamp, segment, offset)
+                write(record.entry, record.bytes, record.version, segment, offset)
                 return true
             case .open(let segment, let sequence, let closing): open(segment, sequence, closing)
             case .tooLarge: return false

@@ -2,7 +2,7 @@ import Ground
 import Testing
 import Tiers
 
-@Suite("What a start makes of a segment")
+@Suite("Recovering a segment at start")
 struct SegmentRecoveryTests {
     private let sample = SampleSegment()
 
@@ -24,10 +24,10 @@ struct SegmentRecoveryTests {
         return segment
     }
 
-    @Test("a closed segment is known by its footer alone")
+    @Test("A closed segment is recovered from its footer alone")
     func closed() throws {
         var bytes = sample.bytes
-        // A record that is damaged shows only when it is read.
+        // A damaged record is noticed only when it is read.
         bytes[Int(sample.offsets[0]) + 300] ^= 1
         let segment = try segment(bytes)
         #expect(segment.entries == sample.footer.entries)
@@ -35,7 +35,7 @@ struct SegmentRecoveryTests {
         #expect(segment.recordsEnd == sample.footer.recordsEnd)
     }
 
-    @Test("whatever bit of the footer is flipped, a scan finds the same entries")
+    @Test("With any bit of the footer flipped, a scan finds the same entries")
     func damagedFooter() throws {
         let footer = SegmentFooter.bytesCount(of: sample.records.count)
         for position in sample.bytes.count - footer..<sample.bytes.count {
@@ -50,22 +50,22 @@ struct SegmentRecoveryTests {
         }
     }
 
-    @Test("a segment that was being written keeps what is whole, and says what is not")
+    @Test("A segment without a footer recovers whole records and reports damaged ones")
     func unclosed() throws {
         var bytes = sample.bytes
         for position in Int(sample.footer.recordsEnd)..<bytes.count { bytes[position] = 0 }
         #expect(try segment(bytes).entries == sample.footer.entries)
-        // The last write came to the disk in part.
+        // The last write reached the disk in part.
         bytes[Int(sample.offsets[1]) + 40_000] ^= 0xFF
         let torn = try segment(bytes)
         let whole = [sample.footer.entries[0], sample.footer.entries[2]]
         #expect(torn.entries == whole && torn.damaged == [sample.offsets[1]])
     }
 
-    @Test("whatever bit of the header is flipped, nothing of the segment is believed")
+    @Test("With any bit of the header flipped, the whole segment is discarded")
     func damagedHeader() {
         for position in 0..<DiskFormat.headerBytes {
-            // Not covered: the version's minor number, which promises what it adds is harmless.
+            // Not covered: the minor version, whose additions are compatible.
             guard !(10..<12).contains(position) else { continue }
             var bytes = sample.bytes
             bytes[position] ^= 1 << UInt8(position % 8)
@@ -76,7 +76,7 @@ struct SegmentRecoveryTests {
         }
     }
 
-    @Test("a file of any length is recovered or discarded, never more than it holds")
+    @Test("A file of any length is discarded or recovered up to its end")
     func truncated() {
         for count in stride(from: 0, to: sample.bytes.count, by: 97) {
             switch recover(Array(sample.bytes.prefix(count))) {
@@ -92,7 +92,7 @@ struct SegmentRecoveryTests {
         }
     }
 
-    @Test("a disk that cannot be read at all costs the segment, and ends")
+    @Test("A disk that cannot be read costs the segment, and recovery ends")
     func unreadable() {
         var recovery = SegmentRecovery(
             nodeID: .sample, segmentBytes: SampleSegment.bytesCount)

@@ -3,18 +3,18 @@ import Testing
 import Tiers
 import Trials
 
-@Suite("A segment that was not closed")
+@Suite("Scanning a segment that was not closed")
 struct SegmentScanTests {
     private let sample = SampleSegment()
 
-    @Test("every record is found by a scan, without the footer")
+    @Test("A scan finds every record without the footer")
     func all() {
         let (records, damaged) = SampleSegment.scan(sample.bytes, sample.header)
         #expect(records == Dictionary(uniqueKeysWithValues: zip(sample.offsets, sample.records)))
         #expect(damaged.isEmpty)
     }
 
-    @Test("a flipped bit costs the record it lies in and no other")
+    @Test("A flipped bit damages its own record and no other")
     func flipped() {
         for position in stride(from: 4096, to: sample.bytes.count, by: Trials.stride(7)) {
             var bytes = sample.bytes
@@ -24,7 +24,7 @@ struct SegmentScanTests {
                 let extent = record.extent
                 let used = Int(offset)..<Int(offset) + extent.metaBytes + Int(extent.bodyBytes)
                 let isHit = used.contains(position)
-                // What is reserved is covered, apart from the two bytes before the checksum.
+                // Reserved bytes are covered, apart from the two before the checksum.
                 let isUnread = (6..<8).contains(position - Int(offset))
                 #expect((records[offset] == record) == (!isHit || isUnread), "byte \(position)")
             }
@@ -32,7 +32,7 @@ struct SegmentScanTests {
         }
     }
 
-    @Test("a page that cannot be read costs the records that lie in it")
+    @Test("A page that cannot be read costs the records on it")
     func badPage() {
         for start in stride(from: 4096, to: sample.bytes.count, by: Trials.stride(4096)) {
             let bad = start..<start + 4096
@@ -40,7 +40,7 @@ struct SegmentScanTests {
             for (offset, record) in zip(sample.offsets, sample.records) {
                 let end = Int(offset) + record.extent.metaBytes + Int(record.bodyBytes)
                 let isHit = bad.overlaps(Int(offset)..<end)
-                // So close to the page's end that its beginning is not read alone.
+                // A record's header close to the page's end is read together with the page.
                 let isNear = bad.overlaps(Int(offset)..<Int(offset) + DiskRecord.fixedBytes)
                 #expect(records[offset] != nil || isHit || isNear, "page \(start)")
                 #expect(records[offset] == nil || !isHit, "page \(start)")
@@ -48,7 +48,7 @@ struct SegmentScanTests {
         }
     }
 
-    @Test("nothing of the file's earlier use is taken for its present content")
+    @Test("Records of the file's earlier use are not found")
     func otherSalt() {
         var header = sample.header
         header.salt ^= 1
@@ -57,9 +57,9 @@ struct SegmentScanTests {
         #expect(damaged == sample.offsets)
     }
 
-    @Test("a record that lies in another's body is not taken for one")
+    @Test("A record inside another record's body is not found")
     func smuggled() throws {
-        // A stranger's image may hold the bytes of a record; what it cannot know is the salt.
+        // A hostile image may contain a record's bytes, but not the salt.
         let inner = sample.records[0].metaBytes(salt: 0, offset: 0)
         var bytes = sample.header.bytes
         bytes += inner

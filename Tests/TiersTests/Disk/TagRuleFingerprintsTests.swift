@@ -2,7 +2,7 @@ import Ground
 import Testing
 import Tiers
 
-@Suite("The note of rules by which answers are tagged")
+@Suite("The stored fingerprints of tag rules")
 struct TagRuleFingerprintsTests {
     private var note: TagRuleFingerprints {
         var note = TagRuleFingerprints()
@@ -10,7 +10,7 @@ struct TagRuleFingerprintsTests {
         return note
     }
 
-    @Test("what is written is read again, whatever follows")
+    @Test("What is written is read again, whatever follows it")
     func roundTrip() throws {
         for note in [note, TagRuleFingerprints()] {
             #expect(try TagRuleFingerprints(note.bytes.span) == note)
@@ -20,7 +20,7 @@ struct TagRuleFingerprintsTests {
         #expect(note["a.test"] == 1 && note["c.test"] == nil)
     }
 
-    @Test("no half of one note and half of another is a note")
+    @Test("A truncated or corrupted file is refused")
     func damage() {
         let bytes = note.bytes
         for end in 0..<bytes.count {
@@ -28,7 +28,7 @@ struct TagRuleFingerprintsTests {
                 try TagRuleFingerprints(Array(bytes[..<end]).span)
             }
         }
-        // The minor version says nothing of what is there.
+        // Another minor version is compatible.
         for index in bytes.indices where index != 10 && index != 11 {
             var other = bytes
             other[index] ^= 0x10
@@ -42,7 +42,7 @@ struct TagRuleFingerprintsTests {
         #expect(throws: DiskFormatError.self) { try TagRuleFingerprints(torn.span) }
     }
 
-    @Test("two notes agree on what both say alike")
+    @Test("Merging two keeps the fingerprints on which both agree")
     func agreeing() {
         var other = note
         (other["a.test"], other["b.test"], other["c.test"]) = (2, nil, 3)

@@ -4,7 +4,7 @@ import Tiers
 
 @Suite("What a mark covers")
 struct MarkCoverageTests {
-    private static let stamp = InvalidationVersion(epoch: 3, count: 5)
+    private static let markVersion = InvalidationVersion(epoch: 3, count: 5)
 
     private func covers(
         _ target: PurgeTarget, _ key: String, tags: [String] = [],
@@ -18,7 +18,7 @@ struct MarkCoverageTests {
         version: InvalidationVersion = .zero,
         isSoft: Bool = false
     ) -> InvalidationMark.Effect? {
-        InvalidationMark(target, isSoft: isSoft, version: Self.stamp).effect(
+        InvalidationMark(target, isSoft: isSoft, version: Self.markVersion).effect(
             on: Array(key.utf8), tags: tags.map { Array($0.utf8) }, version: version)
     }
 
@@ -31,12 +31,12 @@ struct MarkCoverageTests {
         return .prefix(host: Array(text.dropLast(path.count).utf8), path: Array(path.utf8))
     }
 
-    @Test("what was asked for before the mark is dead or stale, what came after is neither")
-    func stamps() {
+    @Test("A mark affects entries that were requested before it, and no later ones")
+    func versions() {
         let before = InvalidationVersion(epoch: 3, count: 4)
         #expect(effect(.everything, "http://a/b", version: before) == .purged)
         #expect(effect(.everything, "http://a/b", version: before, isSoft: true) == .stale)
-        #expect(effect(.everything, "http://a/b", version: Self.stamp) == nil)
+        #expect(effect(.everything, "http://a/b", version: Self.markVersion) == nil)
         #expect(
             effect(.everything, "http://a/b", version: InvalidationVersion(epoch: 4, count: 0))
                 == nil)
@@ -45,7 +45,7 @@ struct MarkCoverageTests {
                 == .purged)
     }
 
-    @Test("a URL and a tag cover themselves")
+    @Test("A URL or a tag covers exact matches")
     func exact() {
         #expect(covers(.url(Array("a/b".utf8)), "http://a/b"))
         #expect(!covers(.url(Array("a/b".utf8)), "http://a/bc"))
@@ -53,7 +53,7 @@ struct MarkCoverageTests {
         #expect(!covers(.tag(Array("news".utf8)), "http://a/b", tags: ["newspaper"]))
     }
 
-    @Test("a host covers its URLs on every port and scheme, and no other host's")
+    @Test("A host covers its URLs on every port and scheme, and no other host's")
     func hosts() {
         for key in [
             "http://a.test/b", "https://a.test/", "https://a.test", "http://a.test:8080/b",
@@ -69,7 +69,7 @@ struct MarkCoverageTests {
         }
     }
 
-    @Test("a prefix covers what lies below it, up to the boundary of a segment")
+    @Test("A prefix covers what is below it and ends at a segment's boundary")
     func prefixes() {
         for key in [
             "http://a/img", "https://a/img/1", "http://a/img?x=1", "http://a/img/",
@@ -84,7 +84,7 @@ struct MarkCoverageTests {
         #expect(covers(prefix("a/"), "http://a/anything"))
     }
 
-    @Test("a URL is covered whatever the scheme, with all its variants")
+    @Test("A URL covers all schemes and all variants")
     func urls() {
         let url = PurgeTarget.url(Array("a.test/b?c".utf8))
         for key in [
@@ -98,7 +98,7 @@ struct MarkCoverageTests {
         }
     }
 
-    @Test("a prefix covers the very URL that it names, encrypted and in all variants")
+    @Test("A prefix covers the URL that equals it, with any scheme and in all variants")
     func endOfPrefix() {
         for key in ["//a/img#https", "//a/img\nwebp", "//a/img#https\nwebp"] {
             #expect(covers(prefix("a/img"), key), "\(key)")
@@ -107,7 +107,7 @@ struct MarkCoverageTests {
         #expect(covers(host("a"), "//a:81/img#https"))
     }
 
-    @Test("an entry is covered by the URLs that it was made from as by its own")
+    @Test("An entry is covered by the URLs of its originals as by its own")
     func implicitURLs() {
         let tags = ["news"] + ["o.test/photo.jpg?v", "cdn.test:81/p/1"].map(implicit)
         let key = "//w.test/thumb/7"
@@ -129,13 +129,13 @@ struct MarkCoverageTests {
     }
 }
 
-@Suite("What a start takes over")
+@Suite("Recovering index entries at start")
 struct LogRecoveryTests {
     private let header = SegmentHeader(
         nodeID: .sample, segmentBytes: 1 << 20, sequence: 1, salt: 2, openedAtVersion: .zero,
         openedWall: 0, queue: SegmentQueue.main.rawValue)
 
-    /// A closed segment of `entries`, or one that was not closed.
+    /// A segment of `entries`, closed or not.
     private func segment(
         _ entries: [SegmentFooter.Entry], isClosed: Bool = true
     ) throws -> SegmentRecovery.RecoveredSegment {
@@ -175,7 +175,7 @@ struct LogRecoveryTests {
         return kept
     }
 
-    @Test("records are taken over in their order, with their queue, place and use")
+    @Test("Records are recovered in order, with their queue, location and use")
     func order() throws {
         let found = kept(
             try segment([entry(1, at: 64, count: 0), entry(2, at: 68, count: 0)]))
@@ -186,7 +186,7 @@ struct LogRecoveryTests {
         #expect(first.accessCount == .max && first.lastAccess == 1_000)
     }
 
-    @Test("what is too old is left, but in a segment that was not closed nobody knows")
+    @Test("Expired records are skipped; in an unclosed segment the newest access counts")
     func age() throws {
         let entries = [
             entry(1, at: 64, count: 0, lastAccess: 999),
@@ -201,7 +201,7 @@ struct LogRecoveryTests {
         #expect(none.isEmpty)
     }
 
-    @Test("a footer says how old the records are that it leaves out")
+    @Test("A footer keeps the least version of the records that it omits")
     func leftOut() throws {
         let entries = [entry(1, at: 64, count: 4)]
         for (leftOut, least) in [(nil, 4), (2, 2), (9, 4)] as [(UInt64?, UInt64)] {

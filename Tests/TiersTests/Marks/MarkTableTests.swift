@@ -19,7 +19,7 @@ struct MarkTableTests {
         return Array(scheme.utf8) + text(&dice, "ab", most: 3) + text(&dice, "ab/?:.", most: 9)
     }
 
-    private func stamp(_ dice: inout SplitMix64) -> InvalidationVersion {
+    private func randomVersion(_ dice: inout SplitMix64) -> InvalidationVersion {
         InvalidationVersion(epoch: dice.next() % 3, count: dice.next() % 5)
     }
 
@@ -34,10 +34,10 @@ struct MarkTableTests {
                 .prefix(
                     host: text(&dice, "ab", most: 3), path: text(&dice, "ab/?:.", most: 6))
             }
-        return InvalidationMark(target, isSoft: dice.next() % 2 == 0, version: stamp(&dice))
+        return InvalidationMark(target, isSoft: dice.next() % 2 == 0, version: randomVersion(&dice))
     }
 
-    @Test("of any marks it says what the worst of them says", arguments: 0..<8)
+    @Test("The table reports the strongest effect of its marks", arguments: 0..<8)
     func worst(seed: UInt64) {
         var dice = SplitMix64(seed: 4_100 + seed)
         var seen: [InvalidationMark.Effect?: Int] = [:]
@@ -45,7 +45,7 @@ struct MarkTableTests {
             let marks = (0..<dice.next() % 4).map { _ in mark(&dice) }
             let table = MarkTable(marks)
             for _ in 0..<40 {
-                let (key, version) = (key(&dice), stamp(&dice))
+                let (key, version) = (key(&dice), randomVersion(&dice))
                 var tags = Self.tags.filter { _ in dice.next() % 4 == 0 }
                 for _ in 0..<dice.next() % 3 {
                     tags.append(URLName.tag(URLName.name(ofKey: self.key(&dice))))
@@ -64,7 +64,7 @@ struct MarkTableTests {
         #expect(isEach || Trials.isReduced, "\(seen)")
     }
 
-    @Test("a fold covers what is older, and leaves as it was what is not", arguments: 0..<4)
+    @Test("Folding covers older entries and changes nothing for newer ones", arguments: 0..<4)
     func fold(seed: UInt64) {
         var dice = SplitMix64(seed: 5_200 + seed)
         var (exact, weaker) = (0, 0)
@@ -72,11 +72,11 @@ struct MarkTableTests {
             let marks = (0..<dice.next() % 12).map { _ in mark(&dice) }
             let whole = MarkTable(marks)
             var folded = whole
-            let to = stamp(&dice)
+            let to = randomVersion(&dice)
             folded.fold(upTo: to)
             #expect(folded.count <= whole.count)
             for _ in 0..<40 {
-                let (key, version) = (key(&dice), stamp(&dice))
+                let (key, version) = (key(&dice), randomVersion(&dice))
                 let tags = Self.tags.filter { _ in dice.next() % 4 == 0 }
                 let before = whole.effect(on: key, tags: tags, version: version)
                 let after = folded.effect(on: key, tags: tags, version: version)
@@ -94,7 +94,7 @@ struct MarkTableTests {
         )
     }
 
-    @Test("half of what is covered was last invalidated up to the median")
+    @Test("Half of the marks are not newer than the median version")
     func median() throws {
         var table = MarkTable()
         #expect(table.medianVersion == nil)
@@ -110,7 +110,7 @@ struct MarkTableTests {
         #expect(table.count == 50)
     }
 
-    @Test("tables by one key join, and those by another say nothing of each other's names")
+    @Test("Tables with the same hash key merge; with another key only whole-cache marks are taken")
     func joins() {
         let url = Array("a.test/1".utf8)
         let key = Array("http://a.test/1".utf8)
@@ -134,7 +134,7 @@ struct MarkTableTests {
         #expect(isCovered(by: foreign))
     }
 
-    @Test("a prefix of very many bytes is found")
+    @Test("A very long prefix is found")
     func longPrefix() {
         let prefix = Array("a.test/".utf8) + [UInt8](repeating: 0x61, count: 70_000)
         let target = PurgeTarget.prefix(
@@ -151,7 +151,7 @@ struct MarkTableTests {
         #expect(other == nil)
     }
 
-    @Test("a long URL is covered by what it begins with")
+    @Test("A long URL is matched by its prefix")
     func slashes() {
         let table = MarkTable([
             InvalidationMark(
@@ -164,14 +164,14 @@ struct MarkTableTests {
         #expect(table.effect(on: other, tags: [], version: .zero) == nil)
     }
 
-    @Test("a table made of pieces of another, and of what came later, says what that one says")
+    @Test("A table from encoded chunks and later marks is equivalent to the original")
     func pieces() throws {
         var dice = SplitMix64(seed: 6_300)
         let key = MarkHashKey(first: 3, second: 4)
         for _ in 0..<Trials.count(400) {
             let marks = (0..<dice.next() % 12).map { _ in mark(&dice) }
             let whole = MarkTable(marks, key: key)
-            let (first, second) = (stamp(&dice), stamp(&dice))
+            let (first, second) = (randomVersion(&dice), randomVersion(&dice))
             let (from, to) = (min(first, second), max(first, second))
             let pieces =
                 whole.encodedChunks { $0 <= from } + whole.encodedChunks { $0 > from && $0 <= to }
@@ -180,7 +180,7 @@ struct MarkTableTests {
             #expect(read.key == key)
             for mark in marks where mark.version > to { read.apply(mark) }
             for _ in 0..<40 {
-                let (key, version) = (self.key(&dice), stamp(&dice))
+                let (key, version) = (self.key(&dice), randomVersion(&dice))
                 let tags = Self.tags.filter { _ in dice.next() % 4 == 0 }
                 #expect(
                     read.effect(on: key, tags: tags, version: version)
@@ -199,7 +199,7 @@ struct MarkTableTests {
         #expect(read.count == many.count)
     }
 
-    @Test("what is no piece of a table is refused, and no pieces are an empty one")
+    @Test("Malformed chunks are refused, and no chunks make an empty table")
     func strangePieces() throws {
         let key = MarkHashKey(first: 3, second: 4)
         let table = MarkTable(

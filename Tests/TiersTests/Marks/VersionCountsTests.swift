@@ -2,9 +2,9 @@ import Ground
 import Testing
 import Tiers
 
-@Suite("Who holds which stamp")
+@Suite("Counting the versions in use")
 struct VersionCountsTests {
-    @Test("the least is that of all who have begun and not ended", arguments: 0..<4)
+    @Test("The least version is the minimum of those inserted and not removed", arguments: 0..<4)
     func model(seed: UInt64) {
         var dice = SplitMix64(seed: 77 + seed)
         var counts = VersionCounts()

@@ -1,9 +1,9 @@
 import Testing
 import Tiers
 
-/// How much memory the chunks of a body take.
+/// The memory that the chunks of a body take.
 @Suite struct BodyLayoutTests {
-    @Test("Full chunks count as they are, a tail at the powers of two that it is cut into")
+    @Test("Full chunks count as they are, the tail as the powers of two that it is divided into")
     func capacity() {
         #expect(BodyLayout.capacity(0) == 0)
         #expect(BodyLayout.capacity(1) == BodyLayout.pieceBytesMin)
@@ -12,7 +12,7 @@ import Tiers
     }
 
     @Test(
-        "A length that no memory can hold has a capacity too, one that no limit allows",
+        "The capacity of an impossible length is capped without overflow",
         arguments: [
             UInt64.max, .max - 1, 1 << 63, (1 << 63) - 1, (1 << 62) + 1,
             BodyLayout.bodyBytesMax + 1,

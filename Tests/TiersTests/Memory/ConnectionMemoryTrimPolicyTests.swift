@@ -2,7 +2,7 @@ import Ground
 import Testing
 import Tiers
 
-@Suite("Memory of connections that have gone")
+@Suite("Releasing the memory of closed connections")
 struct ConnectionMemoryTrimPolicyTests {
     private func returns(_ looks: [(second: Int, open: Int)]) -> [Int] {
         var rule = ConnectionMemoryTrimPolicy()
@@ -11,13 +11,13 @@ struct ConnectionMemoryTrimPolicyTests {
         }.map(\.second)
     }
 
-    @Test("it is given back once, when it has been calm for a while after many went")
+    @Test("Memory is released once, after a calm period that follows many closings")
     func calm() {
         let looks = [(0, 10_000)] + (1...30).map { ($0, 20 + $0 % 2) }
         #expect(returns(looks) == [6])
     }
 
-    @Test("few, or the lesser half, are not worth it")
+    @Test("Few closings, or fewer than half, release nothing")
     func few() {
         #expect(returns([(0, 511)] + (1...30).map { ($0, 0) }) == [])
         #expect(returns([(0, 10_000)] + (1...30).map { ($0, 5_001) }) == [])
@@ -25,7 +25,7 @@ struct ConnectionMemoryTrimPolicyTests {
         #expect(returns([(0, 10_000)] + (1...30).map { ($0, 5_000) }) == [6])
     }
 
-    @Test("while they still go, or come again, it is waited")
+    @Test("While connections still close or return, nothing is released")
     func unrest() {
         let going = [(0, 10_000)] + (1...40).map { ($0, max(0, 4_000 - 100 * $0)) }
         #expect(returns(going) == [])

@@ -2,15 +2,15 @@ import Ground
 import Testing
 import Tiers
 
-@Suite("How often keys were wanted of late")
+@Suite("Estimating how often keys were requested lately")
 struct FrequencySketchTests {
-    @Test("a key is never counted too few, and as a rule not too many")
+    @Test("A key is never underestimated and seldom overestimated")
     func estimates() {
         var sketch = FrequencySketch(words: 1_024)
         var dice = SplitMix64(seed: 1)
         var counts: [UInt64: UInt8] = [:]
         for _ in 0..<3_000 {
-            // Few keys are wanted often, many once.
+            // A few keys are frequent, most are requested once.
             let hash = dice.next() % (Bool.random(using: &dice) ? 30 : 3_000)
             let mixed = hash &* 0xD6E8_FEB8_6659_FD93
             counts[mixed, default: 0] = min(15, counts[mixed, default: 0] + 1)
@@ -22,7 +22,7 @@ struct FrequencySketchTests {
         #expect(sketch.frequency(0xDEAD_BEEF) <= 1)
     }
 
-    @Test("a use gives the estimate with this use in it, up to 15")
+    @Test("An increment returns the new estimate, up to 15")
     func uses() {
         var sketch = FrequencySketch(words: 64)
         let given = (0..<20).map { _ in sketch.increment(77) }
@@ -30,7 +30,7 @@ struct FrequencySketchTests {
         #expect(sketch.frequency(77) == 15)
     }
 
-    @Test("what was popular once is forgotten")
+    @Test("Former popularity is forgotten")
     func ageing() {
         var sketch = FrequencySketch(words: 64)
         for _ in 0..<15 { _ = sketch.increment(77) }

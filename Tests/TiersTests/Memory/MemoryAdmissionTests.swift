@@ -2,9 +2,9 @@ import Ground
 import Testing
 import Tiers
 
-@Suite("How room is made in memory, over all shards")
+@Suite("Making space in memory across shards")
 struct MemoryAdmissionTests {
-    @Test("only what takes more than a 16th of the memory has to be worth it")
+    @Test("Only entries above a 16th of the memory are subject to admission")
     func judged() {
         #expect(!MemoryAdmission.isSubjectToAdmission(1 << 20, limitBytes: 16 << 20))
         #expect(MemoryAdmission.isSubjectToAdmission((1 << 20) + 1, limitBytes: 16 << 20))
@@ -12,13 +12,13 @@ struct MemoryAdmissionTests {
     }
 
     @Test(
-        "the shard gives that is behind and holds half of its share; one does while any entry is",
+        "The shard with the least inflation among those with half their share evicts",
         arguments: UInt64(1)...20)
     func giver(seed: UInt64) {
         var dice = SplitMix64(seed: seed)
         for _ in 0..<500 {
             let count = Int.random(in: 1...16, using: &dice)
-            // Inflation wraps around: some are about to, some have.
+            // The values are around the wrap of the inflation counter.
             let base = UInt64.max - 500
             let shards = (0..<count).map { _ in
                 (

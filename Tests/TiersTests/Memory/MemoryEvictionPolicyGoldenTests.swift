@@ -2,15 +2,15 @@ import Ground
 import Testing
 import Tiers
 
-/// The hash of the key that is called `number`.
+/// The hash of the key with this number.
 private func hash(_ number: Int) -> UInt64 {
     var dice = SplitMix64(seed: UInt64(number))
     return dice.next()
 }
 
-/// What the policy prefers, told as stories.
+/// The policy's preferences as stories.
 @Suite struct MemoryEvictionPolicyGoldenTests {
-    @Test("Of two newcomers the larger goes first, however they arrived")
+    @Test("Of two new entries the larger is evicted first, in either order")
     func sizeCounts() {
         for largeFirst in [true, false] {
             var tier = MemoryEvictionPolicy(expectedEntries: 4)
@@ -23,7 +23,7 @@ private func hash(_ number: Int) -> UInt64 {
         }
     }
 
-    @Test("Of entries alike the first to come is the first to go")
+    @Test("Equal entries are evicted in order of arrival")
     func orderOfArrival() {
         var tier = MemoryEvictionPolicy(expectedEntries: 16)
         let admitted = (0..<10).map { tier.admit(hash: hash($0), cost: 5000) }
@@ -32,7 +32,7 @@ private func hash(_ number: Int) -> UInt64 {
         #expect(order == admitted)
     }
 
-    @Test("An entry asked for again outlives newcomers alike, even those which come after it")
+    @Test("An entry with a hit outlives equal entries, even later ones")
     func hitsCount() {
         var tier = MemoryEvictionPolicy(expectedEntries: 16)
         let asked = tier.admit(hash: hash(0), cost: 100)
@@ -42,7 +42,7 @@ private func hash(_ number: Int) -> UInt64 {
         #expect(order.last == asked)
     }
 
-    @Test("A scan of 50 times the memory leaves nearly all of what is asked for where it is")
+    @Test("A scan of 50 times the memory leaves nearly all requested entries in place")
     func scanResistance() {
         var tier = MemoryEvictionPolicy(expectedEntries: 1000)
         var popular: [EntryID] = []
@@ -58,14 +58,14 @@ private func hash(_ number: Int) -> UInt64 {
                 if popular.contains(evicted.id) { lost.insert(evicted.id) }
             }
             _ = tier.admit(hash: hash(key), cost: 1)
-            // Each is asked for once while the scan passes by as much as the memory holds.
+            // Each is requested once for every memory's worth of the scan.
             let asked = popular[key / 2 % 500]
             if key % 2 == 0, !lost.contains(asked) { tier.recordHit(asked) }
         }
         #expect(lost.isEmpty)
     }
 
-    @Test("What was popular and is no longer asked for goes in the end")
+    @Test("A formerly popular entry is evicted in the end")
     func agesOut() {
         var tier = MemoryEvictionPolicy(expectedEntries: 100)
         let popular = tier.admit(hash: hash(0), cost: 1)
@@ -80,11 +80,11 @@ private func hash(_ number: Int) -> UInt64 {
                 if tier.evict()?.id == popular { break search }
             }
         }
-        // Requeued once at 15 × 5 times the newcomers' weight, which last for about 100 turns.
+        // Re-queued once with 15 × 5 times the weight of new entries, which lasts about 100 turns.
         #expect(7_000...16_000 ~= turns)
     }
 
-    @Test("An evicted entry that returns soon is remembered with its hits; a removed one is not")
+    @Test("An evicted entry that returns soon regains its hits; a removed one does not")
     func ghosts() {
         var tier = MemoryEvictionPolicy(expectedEntries: 16)
         _ = tier.admit(hash: hash(1), cost: 100)
@@ -98,13 +98,13 @@ private func hash(_ number: Int) -> UInt64 {
         let replaced = tier.admit(hash: hash(2), cost: 100)
         let frequencies = (tier.frequency(of: returned), tier.frequency(of: replaced))
         #expect(frequencies == (2, 0))
-        // Remembered once: the ghost went when it was recalled.
+        // Once only: recalling a ghost removes it.
         let twin = tier.admit(hash: hash(1), cost: 100)
         let frequency = tier.frequency(of: twin)
         #expect(frequency == 0)
     }
 
-    @Test("What was evicted more than twice the memory ago is forgotten")
+    @Test("An eviction is forgotten after evictions of twice the memory")
     func ghostHorizon() {
         for (between, remembered) in [(19, UInt8(2)), (21, 0)] {
             var tier = MemoryEvictionPolicy(expectedEntries: 64)
@@ -121,7 +121,7 @@ private func hash(_ number: Int) -> UInt64 {
         }
     }
 
-    @Test("A victim that is put back keeps its id, its hits and its place among what is kept")
+    @Test("A victim that is put back keeps its id, its hits and its order")
     func putBack() {
         var tier = MemoryEvictionPolicy(expectedEntries: 16)
         let spared = tier.admit(hash: hash(0), cost: 100)
@@ -130,7 +130,7 @@ private func hash(_ number: Int) -> UInt64 {
             if turn == 3 { tier.recordHit(spared) }
             var victim = tier.nextVictim()
             if victim?.id != spared {
-                // Put back as well, so that the spared one's turn comes.
+                // Also put back, so that the spared one's turn comes.
                 if let other = victim { tier.requeue(other) }
                 victim = tier.nextVictim()
             }
@@ -155,14 +155,14 @@ private func hash(_ number: Int) -> UInt64 {
             guard let victim = tier.nextVictim() else { break }
             tier.requeue(victim)
         }
-        // Neither forgotten, because 5,000 bytes were spared, nor joined by those.
+        // Neither forgotten, although 5,000 bytes were spared, nor moved by them.
         let twin = tier.admit(hash: hash(1), cost: 100)
         let returned = tier.admit(hash: hash(0), cost: 100)
         let frequencies = (tier.frequency(of: twin), tier.frequency(of: returned))
         #expect(frequencies == (0, 2))
     }
 
-    @Test("No more ghosts are remembered than the bound, which evictions do not raise")
+    @Test("Ghosts are limited in number, and evictions do not raise the limit")
     func ghostBound() {
         var tier = MemoryEvictionPolicy(expectedEntries: 100)
         var dice = SplitMix64(seed: 9)
@@ -173,7 +173,7 @@ private func hash(_ number: Int) -> UInt64 {
             _ = tier.admit(hash: hash, cost: 1)
             _ = tier.evict()
         }
-        // An entry so large that nothing lies beyond the horizon.
+        // An entry so large that nothing is beyond the horizon.
         _ = tier.admit(hash: hash(1), cost: 1_000_000)
         var remembered = 0
         for hash in hashes {
@@ -186,8 +186,7 @@ private func hash(_ number: Int) -> UInt64 {
         #expect(bound / 2...bound ~= remembered)
     }
 
-    @Test(
-        "If everything was just asked for, an eviction still ends after a bounded number of turns")
+    @Test("If every entry was just hit, an eviction still ends after a bounded number of turns")
     func boundedTurns() {
         var tier = MemoryEvictionPolicy(expectedEntries: 5000)
         let admitted = (0..<5000).map { tier.admit(hash: hash($0), cost: 100) }
@@ -196,7 +195,7 @@ private func hash(_ number: Int) -> UInt64 {
         #expect(evicted?.id == admitted[1024])
     }
 
-    @Test("A newcomer for which more would have to go than it is worth is refused, at no cost")
+    @Test("A new entry worth less than what it would evict is refused without effect")
     func refusal() {
         var tier = MemoryEvictionPolicy(expectedEntries: 16)
         for key in 0..<10 { tier.recordHit(tier.admit(hash: hash(key), cost: 100)) }
@@ -206,13 +205,13 @@ private func hash(_ number: Int) -> UInt64 {
         let after = (tier.count, tier.bytes)
         #expect(victim == nil)
         #expect(before == after)
-        // One that is asked for as often, and not larger, is worth it.
+        // A smaller one with the same frequency is worth it.
         let other = tier.gain(hash: hash(11), cost: 20)
         let gone = tier.nextVictim(for: other)
         #expect(gone?.hash == hash(0))
     }
 
-    @Test("What was refused is worth more when it returns, and is no more than remembered")
+    @Test("A refused entry is worth more when it returns, and only its frequency is kept")
     func refusedReturns() {
         var tier = MemoryEvictionPolicy(expectedEntries: 16)
         for key in 0..<10 { _ = tier.admit(hash: hash(key), cost: 100) }
@@ -228,7 +227,7 @@ private func hash(_ number: Int) -> UInt64 {
         #expect(frequency == 4)
     }
 
-    @Test("What is refused again and again wears out what nobody asks for any more")
+    @Test("Repeated refusals age entries that are no longer requested")
     func refusalsAge() {
         var tier = MemoryEvictionPolicy(expectedEntries: 16)
         let idle = tier.admit(hash: hash(0), cost: 100)
@@ -241,7 +240,7 @@ private func hash(_ number: Int) -> UInt64 {
             tier.recordRejection(hash: hash(1 + refusals))
             refusals += 1
         }
-        // Asked for four times, it is worth 20 newcomers of its size.
+        // With four hits it is worth 20 new entries of its size.
         #expect(15...25 ~= refusals)
     }
 
@@ -251,7 +250,7 @@ private func hash(_ number: Int) -> UInt64 {
         var held: [EntryID] = []
         var highestStep: UInt64 = 1
         var turn = 0
-        // Four keys come and go, remembered, and drive the values up until the next one wraps.
+        // Four keys cycle and are remembered, which raises the values until the next one wraps.
         while tier.inflation <= UInt64.max - highestStep, turn < 1_000_000 {
             held.append(tier.admit(hash: hash(turn % 4), cost: 1))
             turn += 1

@@ -3,7 +3,7 @@ import Testing
 import Tiers
 import Trials
 
-/// The tier against a dictionary, over seeded random histories.
+/// The policy compared with a dictionary, over seeded random histories.
 @Suite struct MemoryEvictionPolicyModelTests {
     private struct Entry {
         var hash: UInt64
@@ -11,7 +11,7 @@ import Trials
     }
 
     @Test(
-        "Whatever happens, index, ids and sums agree with a dictionary",
+        "Index, ids and sums agree with a dictionary after any history",
         arguments: [
             // Few hashes: nearly all collide. Many: the table grows and shrinks.
             (seed: 1, hashes: 8, entries: 40), (seed: 2, hashes: 300, entries: 200),
@@ -62,7 +62,7 @@ import Trials
         for hash in Set(model.values.map(\.hash)) { Self.expectCandidates(tier, hash, model) }
     }
 
-    /// Distinct hashes whose lower halves collide in part, as those of a large shard would.
+    /// Distinct hashes whose lower halves collide in part, as in a large shard.
     private static func spread(_ number: UInt64) -> UInt64 {
         (number << 32 | number % 977) &* 0x1_0000_0001
     }

@@ -25,7 +25,7 @@ private func ids(_ tier: borrowing MemoryEvictionPolicy, _ hash: UInt64) -> [Ent
         #expect(sums == (1, 100))
     }
 
-    @Test("Entries of one hash are all candidates, and each can go alone")
+    @Test("Entries with equal hashes are all candidates and are removed one by one")
     func equalHashes() {
         var tier = MemoryEvictionPolicy(expectedEntries: 4)
         let admitted = (0..<5).map { _ in tier.admit(hash: 42, cost: 10) }
@@ -36,10 +36,9 @@ private func ids(_ tier: borrowing MemoryEvictionPolicy, _ hash: UInt64) -> [Ent
         #expect(Set(rest) == Set([admitted[0], admitted[1], admitted[3], admitted[4]]))
     }
 
-    @Test(
-        "Entries that collide at one place, also at the table's end, survive a removal among them")
+    @Test("Colliding entries survive a removal among them, also across the table's end")
     func removalLeavesNoHole() {
-        // The lower bits agree, so all want one place; 63 is the last one of the smallest table.
+        // The lower bits agree, so that all hash to one slot; 63 is the last of the smallest table.
         for home: UInt64 in [5, 62, 63] {
             for removed in 0..<12 {
                 var tier = MemoryEvictionPolicy(expectedEntries: 4)
@@ -54,7 +53,7 @@ private func ids(_ tier: borrowing MemoryEvictionPolicy, _ hash: UInt64) -> [Ent
         }
     }
 
-    @Test("Growth from the smallest table loses nobody")
+    @Test("Growing from the smallest table loses no entry")
     func growth() {
         var tier = MemoryEvictionPolicy(expectedEntries: 0)
         var dice = SplitMix64(seed: 1)
@@ -67,7 +66,7 @@ private func ids(_ tier: borrowing MemoryEvictionPolicy, _ hash: UInt64) -> [Ent
         #expect(sums == (20_000, 60_000))
     }
 
-    @Test("Evicting until nothing is left gives every entry once, then nil; ids are used again")
+    @Test("Evicting until the end returns every entry once, then nil; ids are reused")
     func evictsEverything() {
         var tier = MemoryEvictionPolicy(expectedEntries: 16)
         var dice = SplitMix64(seed: 2)
@@ -88,11 +87,11 @@ private func ids(_ tier: borrowing MemoryEvictionPolicy, _ hash: UInt64) -> [Ent
         #expect(again.index < 1000)
     }
 
-    @Test("A removed entry says what it cost and is gone; the others' order of eviction stays")
+    @Test("A removal returns the cost and keeps the order of the others")
     func removal() {
         var tier = MemoryEvictionPolicy(expectedEntries: 16)
         let admitted = (0..<6).map { tier.admit(hash: UInt64($0), cost: 64) }
-        // First, middle and last of one queue.
+        // The first, the middle and the last of one queue.
         let costs = [0, 3, 5].map { tier.remove(admitted[$0]) }
         #expect(costs == [64, 64, 64])
         var order: [EntryID] = []
@@ -100,7 +99,7 @@ private func ids(_ tier: borrowing MemoryEvictionPolicy, _ hash: UInt64) -> [Ent
         #expect(order == [admitted[1], admitted[2], admitted[4]])
     }
 
-    @Test("Shards by hash are all used alike, and none is out of range", arguments: [1, 3, 8, 16])
+    @Test("Hashes spread over all shards and never out of range", arguments: [1, 3, 8, 16])
     func shards(count: Int) {
         var dice = SplitMix64(seed: 3)
         var sizes = Array(repeating: 0, count: count)

@@ -2,7 +2,7 @@ import Ground
 import Testing
 import Tiers
 
-@Suite("How much of the memory limit is held")
+@Suite("The effective memory limit under pressure")
 struct MemoryPressurePolicyTests {
     private let configured = 128 << 20
 
@@ -20,7 +20,7 @@ struct MemoryPressurePolicyTests {
             fetchBytes: filling << 20)
     }
 
-    /// A look at so many seconds, at one bound; all sizes in MiB.
+    /// Evaluates the policy at a time in seconds with one bound; sizes are in MiB.
     private func look(
         _ rule: inout MemoryPressurePolicy, at second: Double = 0, used: Int = 128,
         filling: Int = 0,
@@ -32,7 +32,7 @@ struct MemoryPressurePolicyTests {
             sample: .init(bounds: [bound(limit, working: working)], stalledPermille: stalled))
     }
 
-    @Test("with room for all of it, all of it is held, and looks are rare")
+    @Test("With enough headroom the configured limit applies, and evaluations are rare")
     func roomEnough() {
         var rule = MemoryPressurePolicy()
         let decision = look(&rule, used: 0, working: 30, limit: 1_024)
@@ -41,7 +41,7 @@ struct MemoryPressurePolicyTests {
         #expect(!rule.isLimitReduced)
     }
 
-    @Test("where nothing can be read, all of it is held")
+    @Test("Without a bound the configured limit applies")
     func nothingRead() {
         var rule = MemoryPressurePolicy()
         _ = look(&rule, used: 0, working: 100, limit: 128)
@@ -51,7 +51,7 @@ struct MemoryPressurePolicyTests {
         #expect(decision.limitBytes == configured && !rule.isLimitReduced)
     }
 
-    @Test("what would not fit is not let in, before anything has to be evicted")
+    @Test("The limit falls before anything has to be evicted")
     func beforehand() {
         var rule = MemoryPressurePolicy()
         let decision = look(&rule, used: 40, working: 60, limit: 128)
@@ -59,17 +59,17 @@ struct MemoryPressurePolicyTests {
         #expect(decision.reductionReason == .lowHeadroom)
     }
 
-    @Test("near the limit of the group entries go at once, and their memory is given back")
+    @Test("Near the group's limit entries are evicted at once, and free memory is released")
     func near() {
         var rule = MemoryPressurePolicy()
         let decision = look(&rule, working: 246)
-        // 10 MiB are left where 32 should be.
+        // 10 MiB of headroom where 32 are required.
         #expect(decision.limitBytes == (128 - 22) << 20)
         #expect(decision.reductionReason == .lowHeadroom && decision.releasesFreeMemory)
         #expect(decision.nextEvaluationDelay == .milliseconds(100))
     }
 
-    @Test("the nearest of several bounds counts, and each has a reserve of its own")
+    @Test("The tightest of several bounds counts, each with a reserve of its own")
     func nearestBound() {
         let bounds = [
             bound(256, working: 100), bound(512, working: 500, "above"),
@@ -77,12 +77,12 @@ struct MemoryPressurePolicyTests {
         ]
         var rule = MemoryPressurePolicy()
         let decision = rule.evaluate(now: .zero, usage: use(128), sample: .init(bounds: bounds))
-        // 12 MiB are left where 64 should be.
+        // 12 MiB of headroom where 64 are required.
         #expect(decision.limitBytes == (128 - 52) << 20)
         #expect(SystemMemorySample(bounds: bounds).tightest?.name == "above")
     }
 
-    @Test("what fetches have reserved for more than a second is still to come, a burst is not")
+    @Test("Memory reserved by fetches for more than a second counts, a burst does not")
     func filling() {
         var rule = MemoryPressurePolicy()
         for (at, filling) in [(1.0, 0), (1.5, 60), (2, 60), (2.5, 0), (3, 30), (3.9, 40)] {
@@ -92,7 +92,7 @@ struct MemoryPressurePolicyTests {
         #expect(look(&rule, at: 4, filling: 30, working: 230).limitBytes < configured)
     }
 
-    @Test("evicted bytes are given a second to be seen, and what is lost besides is evicted too")
+    @Test("Evicted bytes have a second to take effect; afterwards more are evicted")
     func settling() {
         var rule = MemoryPressurePolicy()
         #expect(look(&rule, working: 246).limitBytes >> 20 == 106)
@@ -100,24 +100,24 @@ struct MemoryPressurePolicyTests {
             let held = look(&rule, at: at, used: 106, working: working).limitBytes
             #expect(held >> 20 == 106, "\(at)")
         }
-        // Not seen within a second: it did not help.
+        // No effect within a second: the eviction did not help.
         #expect(look(&rule, at: 1.1, used: 106, working: 246).limitBytes >> 20 == 84)
     }
 
-    @Test("while readers hold what was evicted, no more is evicted in vain")
+    @Test("While readers hold evicted bytes, no more is evicted")
     func readersHold() {
         var rule = MemoryPressurePolicy()
         _ = look(&rule, working: 246)
         #expect(look(&rule, at: 5, working: 246).limitBytes == 106 << 20)
     }
 
-    @Test("no less is held than the floor")
+    @Test("The limit does not fall below the floor")
     func floor() {
         var rule = MemoryPressurePolicy()
         #expect(look(&rule, working: 900).limitBytes == MemoryPressurePolicy.floorBytes)
     }
 
-    @Test("after ten calm seconds the limit grows, a step a second; a break begins them anew")
+    @Test("After ten calm seconds the limit grows each second; pressure restarts the ten seconds")
     func growth() {
         var rule = MemoryPressurePolicy()
         let least = look(&rule, used: 64, working: 246).limitBytes >> 20
@@ -132,7 +132,7 @@ struct MemoryPressurePolicyTests {
         }
     }
 
-    @Test("a limit that is configured anew holds at once, up to what there is room for")
+    @Test("A new configured limit applies at once, as far as there is headroom")
     func configuredAnew() {
         var rule = MemoryPressurePolicy()
         #expect(look(&rule, used: 60, configured: 64, working: 200).limitBytes >> 20 == 64)
@@ -142,7 +142,7 @@ struct MemoryPressurePolicyTests {
         #expect(!rule.isLimitReduced)
     }
 
-    @Test("stalls take a 16th every five seconds, and with room left no more than half")
+    @Test("Stalls reduce the limit by a 16th every five seconds, with headroom to half at most")
     func stalls() {
         var rule = MemoryPressurePolicy()
         var held: [Int] = []
@@ -156,7 +156,7 @@ struct MemoryPressurePolicyTests {
         #expect(held.last == 64)
     }
 
-    @Test("a stall that is not long enough changes nothing, but no limit grows under it")
+    @Test("Short stalls reduce nothing, but the limit does not grow")
     func shortStalls() {
         var rule = MemoryPressurePolicy()
         let near = look(&rule, working: 246)
@@ -167,20 +167,20 @@ struct MemoryPressurePolicyTests {
         }
     }
 
-    @Test("free memory is given back now and then while room is short, not at each look")
+    @Test("While headroom is short, free memory is released from time to time only")
     func givingBack() {
         var rule = MemoryPressurePolicy()
         var returned = 0
         for tick in 0..<400 {
             let decision = look(&rule, at: Double(tick) / 10, used: 108, working: 210)
-            // Of 46 MiB that are left, 22.5 are needed for the growth of 20.
+            // Of 46 MiB of headroom, 22.5 are needed for the growth of 20.
             #expect(decision.limitBytes == configured)
             returned += decision.releasesFreeMemory ? 1 : 0
         }
         #expect(returned == 2)
     }
 
-    @Test("a limit that cannot fit is seen at the start, with the one that would")
+    @Test("A limit that cannot fit is reported at start, with one that would")
     func misfit() {
         let group = bound(256, working: 0)
         let machine = bound(8_192, working: 0, "machine")

@@ -1,26 +1,26 @@
 import Ground
 import Tiers
 
-/// A container with a memory limit, a node whose memory tier follows a `MemoryPressurePolicy`, and
-/// others who take and give memory; the kernel kills when the working set passes the limit.
+/// A simulated container with a memory limit, a node under a `MemoryPressurePolicy`, and other
+/// processes; the kernel kills when the working set exceeds the limit.
 struct PressureMachine {
-    /// What the node and the others do.
+    /// The parameters of a simulation.
     struct Plan {
         var limitBytes = 256 << 20
         var configuredBytes = 128 << 20
-        /// What the node takes beside the tier.
+        /// Bytes that the node uses beside the tier.
         var baseBytes = 30 << 20
-        /// Bytes a second by which the tier's contents grow while there is room.
+        /// Bytes a second by which the tier grows while there is headroom.
         var fillRate = 100 << 20
-        /// How long the kernel counts evicted bytes as taken, in ticks.
+        /// Ticks for which the kernel still counts evicted bytes as used.
         var freeingTicks = 20
-        /// What the allocator loses of the tier's bytes, in hundredths.
+        /// The allocator's overhead on the tier's bytes, in percent.
         var lossPercent = 10
-        /// Bytes a second by which the others' memory moves.
+        /// Bytes a second by which the other processes' memory changes.
         var othersRate = 32 << 20
-        /// What of the tier's bytes is reserved for fetches, at most; usually an eighth of it.
+        /// The most bytes of the tier that fetches reserve; usually an eighth of it.
         ///
-        /// They take the place of what was evicted for them, which the process still has.
+        /// They use memory that the process still has from the evictions for them.
         var fillingBytesMax = 4 << 20
     }
 
@@ -30,11 +30,11 @@ struct PressureMachine {
     private(set) var heldBytes: Int
     private(set) var usedBytes = 0
     private(set) var wasKilled = false
-    /// Every limit that was held, and since when.
+    /// Every effective limit and the time of its change.
     private(set) var history: [(at: Instant, bytes: Int)] = []
     private(set) var peakBytes = 0
     private(set) var othersBytes = 0
-    /// Where the others' memory is going to.
+    /// The size towards which the other processes' memory moves.
     var othersGoal = 0
     var stalledPermille: Int?
     private var nextLook = Instant.zero
@@ -61,7 +61,7 @@ struct PressureMachine {
         return plan.baseBytes + usedBytes + lost + freeing.reduce(0, +) + othersBytes
     }
 
-    /// Lets `seconds` pass, or ends when the kernel has killed.
+    /// Runs for `seconds`, or until the kernel kills.
     mutating func run(seconds: Int) {
         for _ in 0..<seconds * 100 where !wasKilled {
             advance()
@@ -99,7 +99,7 @@ struct PressureMachine {
         nextLook = now + decision.nextEvaluationDelay
     }
 
-    /// How often the limit held turned from falling to rising or back since `start`.
+    /// Number of changes of the limit's direction since `start`.
     func turns(since start: Instant = .zero) -> Int {
         let limits = [plan.configuredBytes] + history.filter { $0.at >= start }.map(\.bytes)
         let falls = zip(limits, limits.dropFirst()).map { $1 < $0 }

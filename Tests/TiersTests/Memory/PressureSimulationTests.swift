@@ -5,10 +5,11 @@ import Trials
 
 @Suite("A node in a container with little memory")
 struct PressureSimulationTests {
-    /// What the rule keeps free in a container of 256 MiB; others may take half of it a second.
+    /// The headroom that the policy keeps in a container of 256 MiB; others may take half of it a
+    /// second.
     private static let reserve = 32 << 20
 
-    /// A node that fills its tier as fast as it likes beside others who come and go.
+    /// A node that fills its tier at a random rate beside other processes that grow and shrink.
     private func machine(seed: UInt64, dice: inout SplitMix64) -> PressureMachine {
         var plan = PressureMachine.Plan()
         plan.configuredBytes = Int.random(in: 16...400, using: &dice) << 20
@@ -21,7 +22,7 @@ struct PressureSimulationTests {
     }
 
     @Test(
-        "nobody is killed while others take at most half a reserve a second and leave the floor",
+        "The kernel does not kill while others take at most half a reserve a second",
         arguments: Trials.seeds(1...300))
     func neverKilled(seed: UInt64) {
         var dice = SplitMix64(seed: seed)
@@ -38,7 +39,7 @@ struct PressureSimulationTests {
         #expect(!wasKilled, "\(machine.plan), peak \(machine.peakBytes)")
     }
 
-    @Test("without the rule the same nodes are killed")
+    @Test("Without the policy the same nodes are killed")
     func theMachineKills() {
         var plan = PressureMachine.Plan()
         plan.fillRate = 0
@@ -50,7 +51,7 @@ struct PressureSimulationTests {
     }
 
     @Test(
-        "when others stay as they are, the limit held moves once at most in ten minutes",
+        "With constant other usage the limit changes at most once in ten minutes",
         arguments: Trials.seeds(1...100))
     func comesToRest(seed: UInt64) {
         var dice = SplitMix64(seed: seed)
@@ -68,7 +69,7 @@ struct PressureSimulationTests {
     }
 
     @Test(
-        "when others leave, the whole limit is held again within a minute",
+        "After other processes leave, the configured limit applies again within a minute",
         arguments: Trials.seeds(1...100))
     func comesBack(seed: UInt64) {
         var dice = SplitMix64(seed: seed)
@@ -90,7 +91,7 @@ struct PressureSimulationTests {
     }
 
     @Test(
-        "others that come and go within half a reserve move the limit once at most",
+        "Other usage that varies by less than half a reserve changes the limit at most once",
         arguments: Trials.seeds(1...20))
     func hysteresis(seed: UInt64) {
         var dice = SplitMix64(seed: seed)

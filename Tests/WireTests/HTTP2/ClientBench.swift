@@ -2,9 +2,9 @@ import Ground
 import NIOCore
 import Wire
 
-/// A client session with someone who asks, for a server that is played by hand or is a session.
+/// A client session with its delegate, against a scripted server or a session.
 final class ClientBench: HTTP2ClientDelegate {
-    /// What the session told, in the order of its calls.
+    /// The session's callbacks, in order.
     enum Event: Hashable {
         case interim(Int32, Int)
         case answer(Int32, String, hasBody: Bool)
@@ -30,8 +30,7 @@ final class ClientBench: HTTP2ClientDelegate {
         return session
     }
 
-    /// Takes the preface and what comes with it, lets the server say its SETTINGS, and makes so
-    /// many requests.
+    /// Reads the preface, delivers the server's SETTINGS, and makes `requests` requests.
     @discardableResult
     func greet(_ entries: [(UInt16, UInt32)] = [], requests: Int = 0) -> ClientBench {
         _ = takeBytes()

@@ -1,22 +1,22 @@
 import Testing
 import Wire
 
-/// What a client sends by hand, and what the server has to make of it.
+/// A client's scripted frames, and the server's required reaction.
 ///
 /// Data only, so that the same cases can be run against a session or a socket.
 struct ConformanceCase: CustomTestStringConvertible, Sendable {
     enum Expectation: Sendable {
         /// GOAWAY with the code, and the connection is closed.
         case connectionError(HTTP2ErrorCode)
-        /// RST_STREAM with the code on the stream; the connection goes on.
+        /// RST_STREAM with the code on the stream, and the connection continues.
         case streamError(UInt32, HTTP2ErrorCode)
-        /// Each stream is answered in full; no error.
+        /// A complete response on each stream, and no error.
         case answered([UInt32])
         /// The same, and the connection is closed without an error.
         case answeredLast([UInt32])
-        /// Nothing is said to the last turn, and the connection goes on.
+        /// No frame in reaction to the last turn, and the connection continues.
         case ignored
-        /// The frame is sent, and no error.
+        /// The frame, and no error.
         case frame(RawFrame)
         /// DATA frames of these lengths on the stream, and no error.
         case data(UInt32, [Int])
@@ -25,14 +25,14 @@ struct ConformanceCase: CustomTestStringConvertible, Sendable {
     /// `RFC 9113 §x` or `RFC 7541 §x`.
     var section: String
     var name: String
-    /// What is sent before what the server says to it is read, again and again.
+    /// The bytes sent in each turn, before the server's frames are read.
     var turns: [[UInt8]]
     var expectation: Expectation
-    /// Of the client's first SETTINGS.
+    /// The client's first SETTINGS.
     var settings: [(UInt16, UInt32)] = []
-    /// Bytes of the body of each answer.
+    /// The length of each response body.
     var answerBytes = 10
-    /// The turns begin with what the client says first.
+    /// True if the turns start with the client's first bytes.
     var isFromStart = false
 
     var testDescription: String { "\(section): \(name)" }
@@ -58,7 +58,7 @@ struct ConformanceCase: CustomTestStringConvertible, Sendable {
         self.answerBytes = answerBytes
     }
 
-    /// A connection from its first byte.
+    /// A case that starts with the connection's first byte.
     init(
         _ section: String, _ name: String, fromStart bytes: [UInt8], _ expectation: Expectation
     ) {
@@ -74,14 +74,14 @@ struct ConformanceCase: CustomTestStringConvertible, Sendable {
         + ConformanceFlow.all + ConformanceFields.all + ConformanceHPACK.all
 }
 
-/// Words for the tables.
+/// Short forms for the tables.
 extension RawFrame {
-    /// A whole GET.
+    /// A complete GET.
     static func get(_ stream: UInt32) -> RawFrame {
         .headers(stream, RawHPACK.request())
     }
 
-    /// The head of a POST, whose body follows.
+    /// The head of a POST with a body.
     static func post(_ stream: UInt32, _ more: [(String, String)] = []) -> RawFrame {
         .headers(stream, RawHPACK.request("POST", more), endHeaders)
     }

@@ -74,8 +74,8 @@ enum ConformanceFlow {
             turns: [[.get(1)], [.get(3), .window(3, 10)]], .answered([3]), settings: [(4, 0)]),
     ]
 
-    /// Those of the server: 65,535 bytes on a stream, of which none is consumed by an answer that
-    /// is never made.
+    /// Limits of the server: 65,535 bytes on a stream, none of which is consumed while the request
+    /// is not answered.
     private static let received: [ConformanceCase] = [
         .init(
             "RFC 9113 §6.9.1", "as many bytes as a stream's window takes",

@@ -1,7 +1,7 @@
 import Wire
 
-/// The connection preface, frames as such, and header blocks in several frames (RFC 9113 §3.4,
-/// §4, §6.10).
+/// The connection preface, frame sizes, and header blocks in several frames (RFC 9113 §3.4, §4,
+/// §6.10).
 enum ConformanceFrames {
     static let all = start + format + sizes + blocks + extensions
 

@@ -1,6 +1,6 @@
 import Wire
 
-/// Field sections as they are compressed (RFC 7541).
+/// Header compression (RFC 7541).
 enum ConformanceHPACK {
     static let all = forms + indexes + strings + table
 
@@ -104,7 +104,7 @@ enum ConformanceHPACK {
             [usual + [0x00, 0x01, 0x61, 0x7F, 0x81, 0x00] + [UInt8](repeating: 0x62, count: 128)]),
     ]
 
-    /// Two fields of 2,000 bytes each: the table of 4,096 holds both, with 32 for each.
+    /// Two fields of 2,000 bytes each; the table of 4,096 holds both, with an overhead of 32 each.
     private static func large(_ name: String) -> [UInt8] {
         [0x40] + RawHPACK.string(name) + RawHPACK.string(String(repeating: "v", count: 2000))
     }

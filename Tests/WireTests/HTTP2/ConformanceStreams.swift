@@ -26,7 +26,7 @@ enum ConformanceStreams {
             [.window(2, 1)], .connectionError(.protocolError)),
     ]
 
-    /// The answer of 10 bytes waits for a window, so that the stream is not closed.
+    /// A response of 10 bytes that waits for a window, so that the stream is not closed.
     private static func waiting(
         _ name: String, _ frames: [RawFrame], _ expectation: ConformanceCase.Expectation
     ) -> ConformanceCase {

@@ -2,19 +2,19 @@ import Testing
 import Wire
 
 @Suite struct HTTP2ConformanceTests {
-    @Test("the server does as the RFCs say", arguments: ConformanceCase.all)
+    @Test("The server conforms to the RFCs", arguments: ConformanceCase.all)
     func conforms(_ item: ConformanceCase) {
         for piece in [Int.max, 1] { check(item, piece: piece) }
     }
 
-    @Test("the cases are as many as in the public suites, and none twice")
+    @Test("There are as many cases as in the public suites, without duplicates")
     func count() {
         #expect(ConformanceCase.all.count >= 146)
         let names = Set(ConformanceCase.all.map(\.testDescription))
         #expect(names.count == ConformanceCase.all.count)
     }
 
-    /// Sends the turns in pieces of so many bytes.
+    /// Sends the turns in pieces of `piece` bytes.
     private func check(_ item: ConformanceCase, piece: Int) {
         let bench = ServerBench(answerBytes: item.answerBytes)
         if !item.isFromStart { bench.greet(item.settings) }

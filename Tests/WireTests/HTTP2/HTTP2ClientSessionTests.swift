@@ -8,7 +8,7 @@ import Wire
         .headers(id, RawHPACK.fields([(":status", status), ("etag", "\"a\"")]), flags)
     }
 
-    @Test("the client begins with the preface, SETTINGS without push, and a larger window")
+    @Test("The client starts with the preface, SETTINGS without push, and a larger window")
     func greeting() {
         let bytes = ClientBench().takeBytes()
         #expect(bytes.starts(with: RawFrame.preface))
@@ -17,7 +17,7 @@ import Wire
         #expect(frames[0].payload.starts(with: [0, 2, 0, 0, 0, 0]))
     }
 
-    @Test("a request and its answer, between the two sessions")
+    @Test("A request and its response between two sessions")
     func exchange() {
         let client = ClientBench()
         let server = ServerBench(answerBytes: 20_000)
@@ -39,7 +39,7 @@ import Wire
         #expect(events.suffix(2) == [.ended(1, ""), .closed(1, .noError, isSafeToRetry: false)])
     }
 
-    @Test("an answer without a body ends with its head")
+    @Test("A response without a body ends with its head")
     func noBody() {
         let bench = ClientBench().greet(requests: 1)
         bench.send([answer(1, "304", 5)])
@@ -50,7 +50,7 @@ import Wire
             ])
     }
 
-    @Test("interim answers come before the answer, trailers after the body")
+    @Test("Interim responses come before the response, trailers after the body")
     func interimAndTrailers() {
         let bench = ClientBench().greet(requests: 1)
         bench.send([
@@ -63,7 +63,7 @@ import Wire
         #expect(events.contains(.ended(1, "x-sum: 9\r\n")))
     }
 
-    @Test("a request that was refused may be made again; one that was reset may not")
+    @Test("A refused request may be retried; one that was reset may not")
     func refused() {
         let bench = ClientBench().greet(requests: 2)
         bench.send([.reset(1, 7), .reset(3, 2)])
@@ -74,7 +74,7 @@ import Wire
             ])
     }
 
-    @Test("requests above the last id of GOAWAY may be made again elsewhere; the others go on")
+    @Test("Requests above GOAWAY's last stream may be retried; the others continue")
     func goAway() {
         let bench = ClientBench().greet(requests: 2)
         bench.send([.goAway(1, 0)])
@@ -89,7 +89,7 @@ import Wire
         #expect(bench.client.isFinished)
     }
 
-    @Test("one request is made before the origin has said how many it allows")
+    @Test("One request is made before the origin's limit is known")
     func unsettled() {
         let bench = ClientBench()
         #expect(bench.client.requestsAvailable == 1)
@@ -99,7 +99,7 @@ import Wire
         #expect(bench.client.requestsAvailable == 1)
     }
 
-    @Test("no more requests are made than the origin allows")
+    @Test("The limit on concurrent requests holds")
     func concurrency() {
         let bench = ClientBench().greet([(3, 2)])
         #expect(bench.client.requestsAvailable == 2)
@@ -108,7 +108,7 @@ import Wire
         #expect(bench.request() == nil)
     }
 
-    @Test("a stream whose bytes are not consumed holds up no other")
+    @Test("A stream whose bytes are not consumed blocks no other")
     func stall() {
         let settings = HTTP2Settings(
             streamWindowBytes: 70_000, connectionWindowBytes: 100_000)
@@ -126,7 +126,7 @@ import Wire
         #expect(bench.takeEvents().filter { $0 == .body(5, 16_384) }.count == 4)
     }
 
-    @Test("what is consumed opens the stream's window again")
+    @Test("Consumed bytes reopen the stream's window")
     func consuming() {
         let bench = ClientBench(HTTP2Settings(streamWindowBytes: 70_000)).greet(requests: 1)
         bench.send([answer(1)])
@@ -134,7 +134,7 @@ import Wire
         #expect(bench.takeFrames().contains { $0.type == 8 && $0.stream == 1 })
     }
 
-    @Test("a head above the limit fails its stream only")
+    @Test("A head above the limit fails only its stream")
     func largeHead() {
         let bench = ClientBench(HTTP2Settings(headBytesMax: 1000)).greet(requests: 2)
         let long = String(repeating: "a", count: 1000)
@@ -151,7 +151,7 @@ import Wire
             ])
     }
 
-    @Test("a connection that is lost fails every stream")
+    @Test("A lost connection fails every stream")
     func abandoned() {
         let bench = ClientBench().greet()
         bench.request("POST", endsStream: false)
@@ -161,7 +161,7 @@ import Wire
         #expect(bench.client.openStreamCount == 0)
     }
 
-    @Test("a server that pushes, or floods, ends the connection")
+    @Test("A server that pushes or floods ends the connection")
     func badServer() {
         let push = ClientBench().greet(requests: 1)
         push.send([RawFrame(type: 5, flags: 4, stream: 1, payload: [0, 0, 0, 2, 0x88])])

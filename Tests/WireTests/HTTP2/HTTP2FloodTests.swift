@@ -3,14 +3,14 @@ import Testing
 import Wire
 
 @Suite struct HTTP2FloodGuardTests {
-    @Test("a budget is spent, and no more")
+    @Test("A budget can be spent, and no more")
     func spent() {
         var flood = FloodGuard(unitsMax: 10, unitsPerSecond: 5)
         let spent = (0..<11).map { _ in flood.spend(1, now: .zero) }
         #expect(spent == Array(repeating: true, count: 10) + [false])
     }
 
-    @Test("time refills it, up to the budget")
+    @Test("Time refills a budget, up to its capacity")
     func refilled() {
         var flood = FloodGuard(unitsMax: 10, unitsPerSecond: 5)
         _ = flood.spend(10, now: .zero)
@@ -22,8 +22,7 @@ import Wire
         #expect(spent.filter { $0 }.count == 10)
     }
 
-    @Test(
-        "a peer that spends as fast as time refills goes on for ever, one that is faster does not")
+    @Test("A peer at the refill rate may continue for ever, a faster one may not")
     func rates() {
         func frames(perSecond: Int64) -> Int {
             var flood = FloodGuard(unitsMax: 100, unitsPerSecond: 50)
@@ -37,7 +36,7 @@ import Wire
         #expect((150...250).contains(frames(perSecond: 100)))
     }
 
-    @Test("productive work refills it")
+    @Test("Productive work refills a budget")
     func earned() {
         var flood = FloodGuard(unitsMax: 10, unitsPerSecond: 0)
         for _ in 0..<1000 {
@@ -54,7 +53,7 @@ import Wire
 /// A flood, and the turns after which it must have ended the connection.
 struct FloodCase: CustomTestStringConvertible, Sendable {
     var name: String
-    /// Sent once, then `frames` again and again.
+    /// Frames sent once, before `frames` are repeated.
     var first: [RawFrame] = []
     var frames: @Sendable (UInt32) -> [RawFrame]
     var turnsMax = 4000
@@ -94,7 +93,7 @@ struct FloodCase: CustomTestStringConvertible, Sendable {
         FloodCase(name: "GOAWAY", first: [.post(1)]) { _ in [.goAway()] },
     ]
 
-    @Test("a flood ends its connection, and no other", arguments: cases)
+    @Test("A flood ends its connection, and no other", arguments: cases)
     func floods(_ flood: FloodCase) {
         let bench = ServerBench(HTTP2Settings(concurrentStreamsMax: 4000))
         let other = ServerBench(answerBytes: 10)
@@ -118,7 +117,7 @@ struct FloodCase: CustomTestStringConvertible, Sendable {
         #expect(other.takeFrames().map(\.type) == [1, 0])
     }
 
-    @Test("a header block in too many frames ends the connection (CVE-2024-28182)")
+    @Test("A header block in too many frames ends the connection (CVE-2024-28182)")
     func continuations() {
         let bench = ServerBench().greet()
         bench.send([.headers(1, RawHPACK.request(), RawFrame.endStream)])
@@ -127,7 +126,7 @@ struct FloodCase: CustomTestStringConvertible, Sendable {
         #expect(bench.server.isFinished)
     }
 
-    @Test("a client that reads nothing ends its connection, and the queue stays small")
+    @Test("A client that reads nothing ends its connection, and the queue stays small")
     func unread() {
         let bench = ServerBench(HTTP2Settings(floodUnitsMax: 1_000_000)).greet()
         for _ in 0..<2000 where bench.isOpen { bench.send([.ping()]) }
@@ -135,7 +134,7 @@ struct FloodCase: CustomTestStringConvertible, Sendable {
         #expect(bench.server.queuedFrames <= 514)
     }
 
-    @Test("a head above the limit is refused, the connection goes on, and so does its table")
+    @Test("A head above the limit is refused, and the connection and its table continue")
     func largeHead() {
         let bench = ServerBench(HTTP2Settings(headBytesMax: 2000), answerBytes: 0).greet()
         let long = String(repeating: "a", count: 2000)
@@ -152,7 +151,7 @@ struct FloodCase: CustomTestStringConvertible, Sendable {
         #expect(head.hasSuffix("\r\na: b\r\n\r\n"))
     }
 
-    @Test("too many field lines are refused")
+    @Test("Too many field lines are refused")
     func manyFields() {
         let bench = ServerBench(HTTP2Settings(fieldsMax: 5)).greet()
         let lines = (0..<6).map { ("x-\($0)", "") }
@@ -160,7 +159,7 @@ struct FloodCase: CustomTestStringConvertible, Sendable {
         #expect(bench.takeEvents() == [.refused(1, 431)])
     }
 
-    @Test("a few bytes that stand for a huge head end the connection")
+    @Test("Compressed bytes that expand to a huge head end the connection")
     func bomb() {
         let bench = ServerBench().greet()
         let value = String(repeating: "v", count: 3900)
@@ -172,7 +171,7 @@ struct FloodCase: CustomTestStringConvertible, Sendable {
         #expect(bench.server.isFinished)
     }
 
-    @Test("an honest client that works hard is not taken for a flood")
+    @Test("A busy legitimate client is not taken for a flood")
     func honest() {
         let bench = ServerBench(answerBytes: 50_000).greet()
         for turn: UInt32 in 0..<2000 {

@@ -2,10 +2,10 @@ import Ground
 import Testing
 import Wire
 
-/// The head that is handed over, read by the parser of HTTP/1.1.
+/// HTTP/2 heads as HTTP/1.1 text, read by its parser.
 @Suite struct HTTP2HeadTextTests {
     @Test(
-        "whatever fields come, a head has as many lines as fields were written", arguments: 0..<500)
+        "A head has exactly as many lines as fields, whatever they contain", arguments: 0..<500)
     func lines(_ seed: UInt64) {
         var dice = SplitMix64(seed: seed)
         let bench = ServerBench().greet()

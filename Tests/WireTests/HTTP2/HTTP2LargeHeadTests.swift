@@ -3,17 +3,17 @@ import NIOCore
 import Testing
 import Wire
 
-/// Heads that fill more than one frame.
+/// Heads of more than one frame.
 @Suite struct HTTP2LargeHeadTests {
     private static let roomy = HTTP2Settings(headBytesMax: 1024 * 1024, fieldsMax: 1000)
 
-    /// Field lines of `count` KiB in all, which Huffman coding makes no shorter.
+    /// Field lines of `count` KiB in total, which Huffman coding does not shorten.
     private func lines(_ count: Int) -> String {
         let value = String(repeating: "{", count: 1024 - 9)
         return (0..<count).map { "x-\(1000 + $0): \(value)\r\n" }.joined()
     }
 
-    /// One header block: HEADERS and CONTINUATION, none above what every peer takes.
+    /// True if the frames are one header block in HEADERS and CONTINUATION of the default size.
     private func isBlock(_ frames: some Collection<RawFrame>) -> Bool {
         frames.first?.type == 1 && frames.dropFirst().allSatisfy { $0.type == 9 }
             && frames.allSatisfy { $0.payload.count <= 16_384 }
@@ -21,7 +21,7 @@ import Wire
             && frames.suffix(1).allSatisfy { $0.flags == RawFrame.endHeaders }
     }
 
-    @Test("an answer's head of any size arrives whole", arguments: [60, 100, 500, 900])
+    @Test("A response's head of any size arrives whole", arguments: [60, 100, 500, 900])
     func answer(_ kibibytes: Int) {
         let client = ClientBench(Self.roomy)
         let server = ServerBench()
@@ -42,7 +42,7 @@ import Wire
         #expect(client.client.failure == nil)
     }
 
-    @Test("a request's head of any size arrives whole", arguments: [60, 100, 500, 900])
+    @Test("A request's head of any size arrives whole", arguments: [60, 100, 500, 900])
     func request(_ kibibytes: Int) {
         let client = ClientBench()
         let server = ServerBench(Self.roomy)
@@ -61,7 +61,7 @@ import Wire
         #expect(server.server.failure == nil)
     }
 
-    @Test("a head taken in small turns of output is not mixed with other frames")
+    @Test("A head written in small turns is not interleaved with other frames")
     func turns() {
         let bench = ServerBench().greet()
         bench.send([.get(1)])
@@ -76,7 +76,7 @@ import Wire
         #expect(isBlock(frames.dropLast()))
     }
 
-    @Test("an answer whose head is too large to be sent is reset, and the connection goes on")
+    @Test("A response whose head is too large to send is reset, and the connection continues")
     func unsendableAnswer() {
         let bench = ServerBench().greet()
         bench.send([.get(1), .get(3)])
@@ -92,7 +92,7 @@ import Wire
         #expect(bench.server.failure == nil)
     }
 
-    @Test("a request whose head is too large to be sent fails for good; nothing is sent of it")
+    @Test("A request whose head is too large to send fails, and nothing of it is sent")
     func unsendableRequest() {
         let bench = ClientBench().greet()
         bench.request("GET", lines(3000))

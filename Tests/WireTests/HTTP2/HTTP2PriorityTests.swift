@@ -2,8 +2,8 @@ import Testing
 import Wire
 
 @Suite struct HTTP2PriorityTests {
-    /// Asks for five frames each on streams with these values of `priority`; the streams of the
-    /// DATA frames in the order sent.
+    /// The order of the DATA frames for requests of five frames each on streams with these values
+    /// of `priority`.
     private func order(_ priorities: [String], updates: [RawFrame] = []) -> [UInt32] {
         let bench = ServerBench(answerBytes: 5 * 16_384).greet([(4, 1 << 20)])
         bench.send([.window(0, 1 << 20)])
@@ -20,26 +20,26 @@ import Wire
     private let ones = [UInt32](repeating: 1, count: 5)
     private let threes = [UInt32](repeating: 3, count: 5)
 
-    @Test("what is urgent goes first, whenever it was asked for")
+    @Test("Urgent responses are sent first, in any order of requests")
     func urgency() {
         #expect(order(["u=7", "u=0"]) == threes + ones)
         #expect(order(["u=0", "u=7"]) == ones + threes)
         #expect(order(["", "u=2"]) == threes + ones)
     }
 
-    @Test("of one urgency the first goes first")
+    @Test("Responses of equal urgency are sent one after the other")
     func sequence() {
         #expect(order(["", ""]) == ones + threes)
     }
 
-    @Test("incremental answers share")
+    @Test("Incremental responses share")
     func incremental() {
         let shared = order(["u=3, i", "u=3, i"])
         #expect(Set(shared.prefix(4)) == [1, 3])
         #expect(zip(shared, shared.dropFirst()).filter { $0.0 != $0.1 }.count >= 8)
     }
 
-    @Test("PRIORITY_UPDATE stands against the request's own field, before the request or after")
+    @Test("PRIORITY_UPDATE overrides the request's own field, sent before or after it")
     func updates() {
         #expect(order(["u=1", "u=2"], updates: [.priorityUpdate(1, "u=7")]) == threes + ones)
         let bench = ServerBench(answerBytes: 5 * 16_384).greet([(4, 1 << 20)])
@@ -48,12 +48,12 @@ import Wire
         #expect(sent == threes + ones)
     }
 
-    @Test("values that are out of range or unknown change nothing")
+    @Test("Invalid and unknown values have no effect")
     func unknown() {
         #expect(order(["", "u=2"], updates: [.priorityUpdate(3, "u=8, x=1")]) == ones + threes)
     }
 
-    @Test("streams whose priority came first are closed and forgotten like all others")
+    @Test("Streams prioritised before their request are closed and released like others")
     func earlyAndClosed() {
         let bench = ServerBench(answerBytes: 10).greet()
         for turn: UInt32 in 0..<500 {

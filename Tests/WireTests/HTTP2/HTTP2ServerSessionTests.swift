@@ -4,7 +4,7 @@ import Testing
 import Wire
 
 @Suite struct HTTP2ServerSessionTests {
-    @Test("the server begins with SETTINGS and a larger window, and acknowledges the client's")
+    @Test("The server starts with SETTINGS and a larger window, and acknowledges the client's")
     func greeting() {
         let bench = ServerBench()
         bench.send(RawFrame.preface + RawFrame.settings().bytes)
@@ -16,7 +16,7 @@ import Wire
         #expect(frames[2].stream == 0)
     }
 
-    @Test("a request is told as the HTTP/1.1 head that says the same")
+    @Test("A request is delivered as the equivalent HTTP/1.1 head")
     func request() {
         let bench = ServerBench().greet()
         let block = RawHPACK.request(
@@ -32,7 +32,7 @@ import Wire
             ])
     }
 
-    @Test("an answer is HEADERS and DATA, and the stream is closed")
+    @Test("A response is HEADERS and DATA, and the stream is closed")
     func answer() {
         let bench = ServerBench(answerBytes: 20_000).greet()
         bench.send([.headers(1, RawHPACK.request())])
@@ -45,21 +45,21 @@ import Wire
         #expect(bench.server.openStreamCount == 0)
     }
 
-    @Test("the id of a request takes no room in the table of fields, which is for what comes again")
+    @Test("A request's id is not indexed, so that the table keeps repeated fields")
     func requestID() {
         let bench = ServerBench().greet()
         for (stream, id) in [(1, "one"), (3, "two"), (5, "three")] as [(Int32, String)] {
             bench.send([.headers(UInt32(stream), RawHPACK.request())])
             bench.respond(stream, "X-Request-Id: \(id)\r\nA: 1\r\n", endsStream: true)
             let block = bench.takeFrames().first?.payload ?? []
-            // Never indexed, under a name of its own (RFC 7541 §6.2.3).
+            // Never indexed, under a literal name (RFC 7541 §6.2.3).
             #expect(block.prefix(2) == [0x88, 0x10], "\(block)")
             // The other line is the first of the table.
             #expect(stream == 1 || block.last == 0xBE, "\(block)")
         }
     }
 
-    @Test("a body is told as it comes, and its end with the trailers")
+    @Test("A body is delivered as it arrives, and its end with the trailers")
     func body() {
         let bench = ServerBench().greet()
         bench.send([
@@ -75,7 +75,7 @@ import Wire
         #expect(events[1...] == [.body(1, "ab"), .body(1, "c"), .ended(1, "x-sum: 9\r\n")])
     }
 
-    @Test("what is written later is sent later, and told when it is all framed")
+    @Test("Later writes are sent later, and reported when they are all framed")
     func laterBody() {
         let bench = ServerBench().greet()
         bench.send([.headers(1, RawHPACK.request())])
@@ -89,7 +89,7 @@ import Wire
         #expect(bench.takeFrames() == [.data(1, [], RawFrame.endStream)])
     }
 
-    @Test("bodies are not copied")
+    @Test("Bodies are not copied")
     func byReference() {
         let bench = ServerBench().greet()
         bench.send([.headers(1, RawHPACK.request())])
@@ -107,7 +107,7 @@ import Wire
         #expect(addresses[0] == addresses[1])
     }
 
-    @Test("the output is cut at whole frames, and as much is taken as was asked for")
+    @Test("The output is cut at whole frames, with no more than was requested")
     func outputInTurns() {
         let bench = ServerBench(answerBytes: 50_000).greet()
         bench.send([.get(1)])
@@ -118,7 +118,7 @@ import Wire
         #expect(bench.takeFrames().map(\.payload.count) == [16_384, 848])
     }
 
-    @Test("connection-specific fields of an answer are left out, names are in lower case")
+    @Test("Connection-specific fields are removed, and names are lower case")
     func answerFields() {
         let bench = ServerBench().greet()
         bench.send([.get(1)])
@@ -134,7 +134,7 @@ import Wire
                 == .answer(1, "HTTP/1.1 200 \r\nx-y: z\r\n\r\n", hasBody: false))
     }
 
-    @Test("trailers follow the body, with and without one", arguments: [0, 10])
+    @Test("Trailers follow the body, or the head without a body", arguments: [0, 10])
     func answerTrailers(_ count: Int) {
         let bench = ServerBench().greet()
         bench.send([.get(1)])
@@ -147,7 +147,7 @@ import Wire
         #expect(frames.last?.flags == RawFrame.endStream | RawFrame.endHeaders)
     }
 
-    @Test("an interim answer comes before the answer")
+    @Test("An interim response comes before the response")
     func interim() {
         let bench = ServerBench().greet()
         bench.send([.post(1)])
@@ -158,7 +158,7 @@ import Wire
         #expect(bench.takeFrames().prefix(2).map(\.type) == [1, 1])
     }
 
-    @Test("a stream that is reset sends no more, and is told closed with the code")
+    @Test("A reset stream sends no more, and its closing is reported with the code")
     func resetting() {
         let bench = ServerBench(answerBytes: 100_000).greet()
         bench.send([.get(1)])
@@ -172,7 +172,7 @@ import Wire
         #expect(bench.takeFrames().isEmpty)
     }
 
-    @Test("the body's window is given back only for what was consumed")
+    @Test("The window of the body grows by the bytes consumed only")
     func consuming() {
         let bench = ServerBench()
         bench.consumes = false
@@ -185,7 +185,7 @@ import Wire
         #expect(bench.takeFrames() == [.window(1, 3 * 16_384)])
     }
 
-    @Test("what a closed stream did not consume is given back to the connection")
+    @Test("Bytes that a closed stream did not consume are returned to the connection")
     func unconsumed() {
         let bench = ServerBench(HTTP2Settings(connectionWindowBytes: 65_535))
         bench.consumes = false
@@ -200,8 +200,7 @@ import Wire
         #expect(bench.server.failure == nil)
     }
 
-    @Test(
-        "a graceful end says so, answers what comes within a round trip, and then says the last id")
+    @Test("A graceful close answers requests within a round trip, then gives the last stream")
     func graceful() {
         let bench = ServerBench().greet()
         bench.send([.get(1)])
@@ -219,7 +218,7 @@ import Wire
         #expect(bench.server.isFinished)
     }
 
-    @Test("a graceful end that cannot wait says the last id at once")
+    @Test("A graceful close without time gives the last stream at once")
     func gracefulAtOnce() {
         let bench = ServerBench().greet()
         bench.send([.get(1)])
@@ -229,7 +228,7 @@ import Wire
         #expect(frames.map { $0.number(at: 0) } == [0x7FFF_FFFF, 1])
     }
 
-    @Test("a lost connection closes every stream")
+    @Test("A lost connection closes every stream")
     func abandoned() {
         let bench = ServerBench().greet()
         bench.send([.get(1), .get(3)])
@@ -239,7 +238,7 @@ import Wire
         #expect(!bench.isOpen)
     }
 
-    @Test("an object held after its stream closed is not used for another")
+    @Test("A stream object held after its close is not reused")
     func held() {
         let bench = ServerBench(answerBytes: 1).greet()
         bench.send([.get(1)])
@@ -250,7 +249,7 @@ import Wire
         #expect(stream?.isClosed == true)
     }
 
-    @Test("what follows a request may wait, however it is cut, and then comes as it was sent")
+    @Test("Requests after a paused one are delivered later, unchanged, however they were split")
     func holding() {
         let bytes = [RawFrame.get(1), .get(3), .get(5)].flatMap(\.bytes)
         for cut in 0...bytes.count {

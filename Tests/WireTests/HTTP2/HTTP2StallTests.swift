@@ -6,7 +6,7 @@ import Wire
 @Suite struct HTTP2StallTests {
     private func at(_ second: Int64) -> Instant { .zero + .seconds(second) }
 
-    @Test("a client that takes no bytes of a stream stalls it, and one byte at a time is none")
+    @Test("A client that reads nothing stalls a stream; one that reads single bytes does not")
     func stalledStream() {
         let bench = ServerBench(answerBytes: 5000).greet([(4, 0)])
         bench.now = at(7)
@@ -29,7 +29,7 @@ import Wire
         #expect(bench.stalled(forSeconds: 0) == [])
     }
 
-    @Test("a client that asks for much over a slow link, and takes it all, stalls nothing")
+    @Test("A client with many requests on a slow link stalls nothing if it reads everything")
     func slowLink() {
         let bench = ServerBench(answerBytes: 40_000).greet()
         bench.send((0..<100).map { .get(2 * $0 + 1) })
@@ -48,7 +48,7 @@ import Wire
         #expect(second > 200)
     }
 
-    @Test("a stall ends as soon as bytes are framed, though the turn of output ends before all are")
+    @Test("A stall ends once bytes are framed, even if the turn ends before all are")
     func turns() {
         let bench = ServerBench(answerBytes: 200_000).greet([(4, 0)])
         bench.send([.get(1)])
@@ -62,7 +62,7 @@ import Wire
         #expect(bench.server.connectionStalledSince == nil)
     }
 
-    @Test("one stream that is stalled is ended, and the others and the connection go on")
+    @Test("A stalled stream is reset, and the others and the connection continue")
     func backgroundTab() {
         let bench = ServerBench(answerBytes: 100_000).greet()
         bench.send([.window(0, 1 << 24), .get(1)])
@@ -82,7 +82,7 @@ import Wire
         #expect(bench.server.failure == nil)
     }
 
-    @Test("a client that does not open the connection's window stalls the connection")
+    @Test("A client that does not open the connection's window stalls the connection")
     func stalledConnection() {
         let bench = ServerBench(answerBytes: 100_000).greet([(4, 1 << 20)])
         bench.send([.get(1), .get(3)])
@@ -100,7 +100,7 @@ import Wire
         #expect(bench.server.connectionStalledSince == bench.now)
     }
 
-    @Test("a connection whose last answer is ended is not stalled, nor is the next at once")
+    @Test("A connection is not stalled after its last response, nor at once with the next")
     func endedAnswer() {
         let bench = ServerBench(answerBytes: 100_000).greet()
         bench.send([.get(1)])
@@ -117,7 +117,7 @@ import Wire
         #expect(bench.server.connectionStalledSince == at(100))
     }
 
-    @Test("a client that opens one window and then the other by a few bytes stalls both")
+    @Test("A client that alternately opens one window by a few bytes stalls both")
     func alternating() {
         let bench = ServerBench(answerBytes: 100_000).greet()
         bench.send([.get(1)])

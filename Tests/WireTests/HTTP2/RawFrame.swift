@@ -1,10 +1,10 @@
-/// A frame of HTTP/2 as it stands on the wire (RFC 9113 §4.1), written and read by hand.
+/// An HTTP/2 frame on the wire (RFC 9113 §4.1), written and read without the library.
 struct RawFrame: Hashable, Sendable {
     var type: UInt8
     var flags: UInt8 = 0
     var stream: UInt32 = 0
     var payload: [UInt8] = []
-    /// What the head says, where that is not the payload's length.
+    /// The length in the header, if it is not the payload's.
     var claimedLength: Int?
 
     /// The bytes of the frame.
@@ -18,7 +18,7 @@ struct RawFrame: Hashable, Sendable {
         [UInt8(value >> 24), UInt8(value >> 16 & 255), UInt8(value >> 8 & 255), UInt8(value & 255)]
     }
 
-    /// The frames in `bytes`, all of them whole.
+    /// The frames in `bytes`, which are all complete.
     static func all(in bytes: [UInt8]) -> [RawFrame] {
         var frames: [RawFrame] = []
         var start = 0
@@ -105,7 +105,7 @@ extension RawFrame {
     }
 }
 
-/// Field sections written by hand (RFC 7541 §6).
+/// Field sections encoded by hand (RFC 7541 §6).
 enum RawHPACK {
     /// A literal field without indexing and without Huffman coding, with a new name.
     static func literal(_ name: String, _ value: String) -> [UInt8] {
@@ -118,7 +118,7 @@ enum RawHPACK {
         return integer(bytes.count, prefix: 7, pattern: 0) + bytes
     }
 
-    /// An integer with a prefix of so many bits (RFC 7541 §5.1).
+    /// An integer with a prefix of `prefix` bits (RFC 7541 §5.1).
     static func integer(_ value: Int, prefix: Int, pattern: UInt8) -> [UInt8] {
         let limit = 1 << prefix - 1
         if value < limit { return [pattern | UInt8(value)] }

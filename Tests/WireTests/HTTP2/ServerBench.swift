@@ -2,9 +2,9 @@ import Ground
 import NIOCore
 import Wire
 
-/// A server session with someone who answers, fed with frames written by hand.
+/// A server session with its delegate, fed with hand-written frames.
 final class ServerBench: HTTP2ServerDelegate {
-    /// What the session told, in the order of its calls.
+    /// The session's callbacks, in order.
     enum Event: Hashable {
         case request(Int32, String, hasBody: Bool)
         case refused(Int32, UInt16)
@@ -16,18 +16,18 @@ final class ServerBench: HTTP2ServerDelegate {
 
     private(set) var session: HTTP2ServerSession?
     private(set) var events: [Event] = []
-    /// Streams that were announced, by id; for verbs.
+    /// The streams of the requests so far, by id.
     private(set) var streams: [Int32: HTTP2Stream] = [:]
-    /// Every frame that the session sent and that was not asked for yet.
+    /// The frames sent by the session and not taken yet.
     private(set) var sent: [RawFrame] = []
-    /// What ``receive(_:now:)`` of the session said last.
+    /// The last result of the session's ``receive(_:now:)``.
     private(set) var isOpen = true
-    /// Of the last request.
+    /// The number of lines of the last request.
     private(set) var lastLinesCount = 0
-    /// Answers each request at once with 200 and so many bytes; nil: answers nothing.
+    /// The body length of automatic responses with status 200; `nil` for none.
     var answerBytes: Int?
     var consumes = true
-    /// Has what follows a request wait.
+    /// True if everything after a request is paused.
     var holds = false
     var now = Instant.zero
 
@@ -41,7 +41,7 @@ final class ServerBench: HTTP2ServerDelegate {
         return session
     }
 
-    /// The beginning of a connection, and what the server says to it.
+    /// Starts a connection; returns the server's frames.
     @discardableResult
     func greet(_ entries: [(UInt16, UInt32)] = []) -> ServerBench {
         send(RawFrame.preface)
@@ -62,7 +62,7 @@ final class ServerBench: HTTP2ServerDelegate {
         isOpen = server.resumeReceiving(now: now)
     }
 
-    /// Lets the session write, at most so much a turn, until it has nothing more; what it wrote.
+    /// Lets the session write until it has nothing more, at most `turn` bytes a turn.
     @discardableResult
     func takeFrames(bytesMax: Int = 1 << 20) -> [RawFrame] {
         RawFrame.all(in: takeBytes(bytesMax: bytesMax))
@@ -84,7 +84,7 @@ final class ServerBench: HTTP2ServerDelegate {
         return events
     }
 
-    /// Looks at the windows now; the streams that have been stalled for so long.
+    /// Checks the windows; returns the streams stalled for that time.
     func stalled(forSeconds seconds: Int64) -> [Int32] {
         server.updateStalls(now: now)
         return server.stalledStreams(since: now - .seconds(seconds)).map(\.id).sorted()
@@ -153,7 +153,7 @@ final class ServerBench: HTTP2ServerDelegate {
         events.append(.closed(stream.id, code))
     }
 
-    /// Latin-1.
+    /// The text of Latin-1 bytes.
     static func text(_ bytes: Span<UInt8>) -> String {
         var text = String.UnicodeScalarView()
         for index in bytes.indices { text.append(UnicodeScalar(bytes[index])) }

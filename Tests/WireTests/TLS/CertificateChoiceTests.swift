@@ -13,7 +13,7 @@ import Wire
         "other", names: "DNS:a.b.example,DNS:*.c.example,DNS:f*.d.example", issuer: .authority)
 
     @Test(
-        "the name asked for chooses the certificate",
+        "The requested name chooses the certificate",
         arguments: [
             (nil, first), ("first.example", first), ("FIRST.example", first),
             ("a.b.example", exact), ("A.B.EXAMPLE", exact), ("x.b.example", wild),
@@ -32,7 +32,7 @@ import Wire
         }
     }
 
-    @Test("of two kinds of keys for one name, each client is shown what it can verify")
+    @Test("Of two kinds of keys for one name, each client gets one that it can verify")
     func byKey() throws {
         let rsa = TestCertificate(
             "rsa", names: "DNS:*.example", key: .rsa, issuer: .authority)
@@ -58,7 +58,7 @@ import Wire
         }
     }
 
-    @Test("a client that asks for the issuer's word gets it as it is, of its own certificate")
+    @Test("A client that requests OCSP gets the staple of its certificate unchanged")
     func stapled() throws {
         var settings = TLSServerSettings(Self.first, Self.wild)
         let response = (0..<500).map { UInt8(truncatingIfNeeded: $0) }
@@ -84,7 +84,7 @@ import Wire
         }
     }
 
-    @Test("new certificates are for new connections, old connections go on")
+    @Test("New certificates apply to new connections, and old connections continue")
     func reload() throws {
         let old = try TLSServerContext(TLSServerSettings(Self.first))
         let open = unsafe RawEnd.client()
@@ -98,7 +98,7 @@ import Wire
         #expect(server.data == [1, 2, 3])
     }
 
-    @Test("a chain is shown with the certificates between it and the root")
+    @Test("A chain is sent with its intermediate certificates")
     func chain() throws {
         let middle = TestCertificate("middle", isIssuer: true, issuer: .authority)
         let leaf = TestCertificate("leaf", names: "DNS:a.example", issuer: middle)
@@ -106,7 +106,7 @@ import Wire
         #expect(pair.client.parameters?.certificate?.subject == "CN=leaf")
     }
 
-    @Test("what cannot be used is refused at once, and says which it is")
+    @Test("Unusable certificates are refused at once, with the reason")
     func setup() {
         let good = Self.first.identity
         let encrypted = Array(

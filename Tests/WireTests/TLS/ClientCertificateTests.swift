@@ -4,7 +4,7 @@ import Ground
 import Testing
 import Wire
 
-@Suite("A server that requires certificates of its clients") struct ClientCertificateTests {
+@Suite("A server that requires client certificates") struct ClientCertificateTests {
     private static let clients = TestCertificate("Clients", isIssuer: true)
 
     private func serve(_ certificate: TestCertificate?, version: CInt) throws -> PairEnd {
@@ -25,14 +25,18 @@ import Wire
         return end
     }
 
-    @Test("lets in whom the issuer vouches for", arguments: [TLS1_2_VERSION, TLS1_3_VERSION])
+    @Test(
+        "The server accepts certificates of the issuer",
+        arguments: [TLS1_2_VERSION, TLS1_3_VERSION])
     func right(version: CInt) throws {
         let end = try serve(
             TestCertificate("admin", issuer: Self.clients), version: version)
         #expect(end.parameters?.certificate?.subject == "CN=admin")
     }
 
-    @Test("refuses all others, and says why", arguments: [TLS1_2_VERSION, TLS1_3_VERSION])
+    @Test(
+        "The server refuses all others with the reason",
+        arguments: [TLS1_2_VERSION, TLS1_3_VERSION])
     func wrong(version: CInt) throws {
         #expect(try serve(nil, version: version).failure?.cause == .certificateMissing)
         #expect(

@@ -6,7 +6,7 @@ import Testing
 import Trials
 import Wire
 
-/// What both ends of a conversation found, however it was delivered.
+/// The observations of both ends of a conversation.
 private struct Outcome: Equatable {
     var isEstablished: [Bool]
     var data: [[UInt8]]
@@ -22,12 +22,12 @@ private struct Outcome: Equatable {
     }
 }
 
-@Suite("However bytes are cut, the same is understood") struct DeliveryTests {
+@Suite("TLS does not depend on how bytes are split") struct DeliveryTests {
     private static func text(_ count: Int) -> ByteBuffer {
         ByteBuffer(bytes: (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31) })
     }
 
-    /// A whole conversation: handshake, data both ways, the end of both.
+    /// A complete conversation: handshake, data both ways, the end of both.
     private func converse(_ pair: Pair, cut: () -> Int) -> Outcome {
         pair.run(cut: cut)
         if pair.client.failure == nil, pair.server.failure == nil {
@@ -64,7 +64,7 @@ private struct Outcome: Equatable {
         ]
     }
 
-    @Test("byte by byte and at random places, like all at once")
+    @Test("Byte by byte and with random splits the outcome is the same")
     func splits() throws {
         let whole = try pairs().map { converse($0) { .max } }
         #expect(
@@ -85,7 +85,7 @@ private struct Outcome: Equatable {
         }
     }
 
-    @Test("many buffers that come before anything is read, like one")
+    @Test("Many buffers before a read are like one")
     func queued() throws {
         let pair = try pair().run()
         pair.server.session.write(Self.text(50_000), now: noon)
@@ -99,7 +99,7 @@ private struct Outcome: Equatable {
         #expect(pair.client.data == Array(Self.text(50_000).readableBytesView))
     }
 
-    @Test("large bodies both ways at once arrive whole")
+    @Test("Large bodies in both directions arrive whole")
     func transfer() throws {
         let pair = try pair().run()
         var dice = SplitMix64(seed: 5)
@@ -120,7 +120,7 @@ private struct Outcome: Equatable {
         #expect(pair.client.failure == nil && pair.server.failure == nil)
     }
 
-    @Test("a changed byte anywhere fails one end, and never passes as data")
+    @Test("A changed byte anywhere fails one end, and is never delivered as data")
     func changed() throws {
         var dice = SplitMix64(seed: 9)
         for round in 0..<Trials.count(400) {
@@ -136,7 +136,7 @@ private struct Outcome: Equatable {
             bytes[left] ^= mask
             pair.client.give(bytes)
             #expect(pair.client.data.isEmpty)
-            // A length that grew waits for more.
+            // A longer length waits for more bytes.
             let isLonger = left == 3 || left == 4
             #expect(pair.client.failure != nil || isLonger, "byte \(left) with \(mask)")
         }
@@ -151,7 +151,7 @@ private struct Outcome: Equatable {
             server: TLSSession(peer: context, dials: false))
     }
 
-    @Test("after a changed handshake both hold the same, or one of them fails")
+    @Test("After a changed handshake both ends agree, or one of them fails")
     func changedHandshake() throws {
         var dice = SplitMix64(seed: 10)
         for round in 0..<Trials.count(600) {
@@ -171,7 +171,7 @@ private struct Outcome: Equatable {
                 #expect(pair.client.failure == nil && pair.server.failure == nil)
                 continue
             }
-            // It was a byte that nobody is to look at, or one of a ticket that came afterwards.
+            // The byte had no meaning, or was part of a ticket that came afterwards.
             guard let client = pair.client.parameters, let server = pair.server.parameters else {
                 continue
             }
@@ -182,7 +182,7 @@ private struct Outcome: Equatable {
         }
     }
 
-    /// Changes the byte at `place` if it is in `bytes`, and counts down to it otherwise.
+    /// Changes the byte at `place` if it is in `bytes`; otherwise counts down to it.
     private static func change(
         _ bytes: inout [UInt8], _ place: inout Int, _ dice: inout SplitMix64
     ) -> Bool {
@@ -192,7 +192,7 @@ private struct Outcome: Equatable {
         return true
     }
 
-    @Test("noise never does harm")
+    @Test("Random bytes do no harm")
     func noise() throws {
         var dice = SplitMix64(seed: 11)
         let server = try TLSServerContext(TLSServerSettings(.exampleLeaf))
@@ -212,7 +212,7 @@ private struct Outcome: Equatable {
                 UInt8.random(in: 0...255, using: &dice)
             }
             if round % 8 > 3 {
-                // Records of noise.
+                // Records of random bytes.
                 bytes = [22, 3, 3, 0, UInt8(bytes.count & 0x7F)] + bytes
             }
             end.give(bytes)
@@ -227,7 +227,7 @@ private struct Outcome: Equatable {
         }
     }
 
-    @Test("messages without data are limited")
+    @Test("Messages without data are limited")
     func quiet() throws {
         let raw = unsafe RawEnd.client { unsafe RawEnd.only(TLS1_3_VERSION, in: $0) }
         let end = run(raw, TLSSession(try TLSServerContext(TLSServerSettings(.exampleLeaf))))

@@ -6,7 +6,7 @@ import Testing
 import Wire
 
 @Suite struct HandshakeTests {
-    @Test("client and server agree on TLS 1.3 with a suite of 128 bits")
+    @Test("Client and server agree on TLS 1.3 with a 128-bit suite")
     func newestVersion() throws {
         let pair = try pair().run()
         let parameters = try #require(pair.client.parameters)
@@ -22,7 +22,7 @@ import Wire
         #expect(pair.server.parameters?.certificate == nil)
     }
 
-    @Test("a client of TLS 1.2 gets an ephemeral key exchange and authenticated encryption")
+    @Test("With TLS 1.2 a client gets an ephemeral key exchange and authenticated encryption")
     func version12() throws {
         let raw = unsafe RawEnd.client { unsafe RawEnd.only(TLS1_2_VERSION, in: $0) }
         let server = run(raw, TLSSession(try TLSServerContext(TLSServerSettings(.exampleLeaf))))
@@ -34,7 +34,7 @@ import Wire
         #expect(server.data == Array("GET".utf8))
     }
 
-    @Test("an origin of TLS 1.2 is spoken with, unless 1.3 is asked for")
+    @Test("An origin with TLS 1.2 is accepted, unless 1.3 is required")
     func origin12() throws {
         for minimum in [TLSVersion.tls12, .tls13] {
             let raw = unsafe RawEnd.server(.exampleLeaf) {
@@ -50,7 +50,7 @@ import Wire
     }
 
     @Test(
-        "what is old or weak is refused",
+        "Old and weak suites are refused",
         arguments: [
             "AES128-SHA", "AES128-GCM-SHA256", "ECDHE-ECDSA-AES128-SHA",
             "ECDHE-ECDSA-AES128-SHA256", "DHE-RSA-AES128-GCM-SHA256",
@@ -65,7 +65,7 @@ import Wire
         #expect(raw.alert == 40)
     }
 
-    @Test("versions before 1.2 are refused by both ends", arguments: [0x0301, 0x0302] as [CInt])
+    @Test("Versions before 1.2 are refused by both ends", arguments: [0x0301, 0x0302] as [CInt])
     func oldVersions(version: CInt) throws {
         let rawClient = unsafe RawEnd.client { unsafe RawEnd.only(version, in: $0) }
         let server = run(
@@ -81,7 +81,7 @@ import Wire
     }
 
     @Test(
-        "the server's first protocol that the client offers is chosen",
+        "The server's first protocol that the client offers is chosen",
         arguments: [
             ([.http2, .http11], [.http2, .http11], .http2),
             ([.http2, .http11], [.http11, .http2], .http2),
@@ -106,7 +106,7 @@ import Wire
         #expect(pair.server.parameters?.applicationProtocol == chosen)
     }
 
-    @Test("a client that offers only other protocols is refused with their alert")
+    @Test("A client that offers only other protocols is refused with the alert for it")
     func noProtocol() throws {
         let pair = try pair {
             $0.protocols = [.http11]
@@ -121,7 +121,7 @@ import Wire
         #expect(raw.alert == 120)
     }
 
-    @Test("an origin that chooses a protocol nobody offered is refused")
+    @Test("An origin that chooses a protocol that was not offered is refused")
     func foreignProtocol() throws {
         let raw = unsafe RawEnd.server(.exampleLeaf) { context in
             unsafe SSL_CTX_set_alpn_select_cb(
@@ -139,7 +139,7 @@ import Wire
         #expect(client.failure?.side == .origin)
     }
 
-    @Test("data goes both ways, and close_notify ends it")
+    @Test("Data is sent both ways, and close_notify ends it")
     func data() throws {
         let pair = try pair().run()
         pair.client.session.write(ByteBuffer(string: "GET"), now: noon)
@@ -153,7 +153,7 @@ import Wire
         #expect(pair.client.session.inputClosed() == nil)
     }
 
-    @Test("after the other side's end data can still be written")
+    @Test("After the other side's end data can still be written")
     func halfClosed() throws {
         let pair = try pair().run()
         pair.client.session.write(ByteBuffer(string: "GET"), now: noon)
@@ -169,7 +169,7 @@ import Wire
         #expect(pair.client.isClosed)
     }
 
-    @Test("an end without close_notify is a cut, wherever it comes")
+    @Test("An end without close_notify is a truncation, at any point")
     func cut() throws {
         let early = try pair()
         guard case .failed(let failure)? = early.server.session.inputClosed() else {
@@ -191,7 +191,7 @@ import Wire
     }
 
     @Test(
-        "clear text is no TLS, to either end",
+        "Plain text is refused by either end",
         arguments: ["GET / HTTP/1.1\r\n", "HTTP/1.1 400 Bad\r\n", "\u{16}GET", "\u{80}\u{2E}"])
     func clearText(text: String) throws {
         let bytes = latin1(text)
@@ -209,13 +209,13 @@ import Wire
         #expect(pair.server.take().isEmpty)
     }
 
-    @Test("a handshake that goes on and on is ended")
+    @Test("An endless handshake is ended")
     func endlessHandshake() throws {
         let pair = try pair()
-        // A message that claims 15 MiB; OpenSSL refuses it by its kind or size at once.
+        // A message that claims 15 MiB, which OpenSSL refuses at once by its kind or size.
         pair.server.give([22, 3, 1, 0, 4, 1, 0xF0, 0, 0])
         #expect(pair.server.failure != nil)
-        // Empty handshake messages of a client that has said hello.
+        // Empty handshake messages of a client after its hello.
         let other = try self.pair13()
         let junk: [UInt8] = [20, 3, 3, 0, 1, 1]
         for _ in 0..<20_000 where other.failure == nil { other.give(junk) }

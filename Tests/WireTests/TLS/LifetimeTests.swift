@@ -5,7 +5,7 @@ import NIOCore
 import Testing
 import Wire
 
-/// Counts OpenSSL's objects that were made on one thread and not freed.
+/// Counts OpenSSL's objects that were created on one thread and not freed.
 @safe
 private final class ObjectCensus: @unchecked Sendable {
     private(set) var alive = 0
@@ -31,7 +31,7 @@ private final class ObjectCensus: @unchecked Sendable {
         }
     }
 
-    /// OpenSSL calls nobody any more.
+    /// Removes the allocation hooks from OpenSSL.
     func end() {
         for (kind, index) in kinds { CRYPTO_free_ex_index(kind, index) }
     }
@@ -55,7 +55,7 @@ private final class ObjectCensus: @unchecked Sendable {
 }
 
 @Suite struct LifetimeTests {
-    @Test("of many sessions nothing is left, whatever became of them")
+    @Test("Many sessions leave nothing behind, whatever their outcome")
     func nothingLeft() throws {
         let authority = TestCertificate.authority.pem
         let leaf = TestCertificate.exampleLeaf.identity
@@ -97,13 +97,13 @@ private final class ObjectCensus: @unchecked Sendable {
                         client: TLSSession(peer: peers[0], dials: true),
                         server: TLSSession(peer: peers[1], dials: false))
                 }
-            // Some are dropped in the middle of the handshake.
+            // Some are dropped during the handshake.
             if round % 7 == 0 { continue }
             pair.run()
             #expect((pair.client.failure != nil) == (round % 5 == 2 || round % 5 == 4))
             ticket = pair.client.session.newResumption ?? ticket
         }
-        // What cannot be set up leaves nothing either.
+        // A context that cannot be created leaves nothing behind either.
         for key in [leaf.chainPEM, Array(leaf.keyPEM.prefix(60)), []] {
             #expect(throws: TLSSetupError.self) {
                 let broken = TLSIdentity(chainPEM: leaf.chainPEM, keyPEM: key)
@@ -112,7 +112,7 @@ private final class ObjectCensus: @unchecked Sendable {
         }
     }
 
-    @Test("an error of one session is none of the next one's")
+    @Test("An error of one session does not appear in the next")
     func queue() throws {
         for _ in 0..<20 {
             let bad = try pair(name: .name("b.example")).run()

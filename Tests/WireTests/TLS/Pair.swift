@@ -4,13 +4,13 @@ import NIOCore
 import Testing
 import Wire
 
-/// One end of a connection as a test sees it.
+/// One end of a connection, with what it has received and sent.
 final class PairEnd {
     let session: TLSSession
     var parameters: TLSParameters?
     /// All plaintext so far.
     var data: [UInt8] = []
-    /// Bytes of each piece of plaintext.
+    /// The sizes of the pieces of plaintext.
     var pieces: [Int] = []
     var isClosed = false
     var failure: TLSFailure?
@@ -21,7 +21,7 @@ final class PairEnd {
         self.session = session
     }
 
-    /// Takes in all that has come.
+    /// Reads everything received.
     func drain() {
         while true {
             switch session.next() {
@@ -43,7 +43,7 @@ final class PairEnd {
         }
     }
 
-    /// What is to be sent now.
+    /// Takes the bytes to be sent.
     func take() -> [UInt8] {
         guard let output = session.takeOutput() else { return [] }
         let bytes = Array(output.readableBytesView)
@@ -57,7 +57,7 @@ final class PairEnd {
     }
 }
 
-/// Two ends with a wire between them that delivers everything in pieces.
+/// Two ends and a wire that delivers everything in pieces.
 final class Pair {
     let client: PairEnd
     let server: PairEnd
@@ -69,7 +69,7 @@ final class Pair {
         server.start()
     }
 
-    /// Delivers until neither has anything to say; `cut` gives the size of the next piece.
+    /// Delivers until neither end has anything to send; `cut` gives the size of the next piece.
     @discardableResult
     func run(cut: () -> Int = { .max }) -> Pair {
         while true {
@@ -92,20 +92,20 @@ final class Pair {
 }
 
 extension TLSServerSettings {
-    /// Shows `first` and `others`.
+    /// A server context with the certificates `first` and `others`.
     init(_ first: TestCertificate, _ others: TestCertificate...) {
         self.init(identities: ([first] + others).map(\.identity))
     }
 }
 
 extension TLSClientSettings {
-    /// Trusts `issuer` alone.
+    /// A client context that trusts `issuer` alone.
     init(trusting issuer: TestCertificate) {
         self.init(trustsSystem: false, issuersPEM: issuer.pem)
     }
 }
 
-/// A client of `a.example` that trusts the tests' authority, and a server that shows `certificate`.
+/// A client of `a.example` that trusts the tests' authority, and a server with `certificate`.
 func pair(
     _ certificate: TestCertificate = .exampleLeaf, name: TLSServerName = .name("a.example"),
     server change: (inout TLSServerSettings) -> Void = { _ in },

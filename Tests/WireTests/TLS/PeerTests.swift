@@ -5,7 +5,7 @@ import NIOCore
 import Testing
 import Wire
 
-@Suite("Two nodes with one secret") struct PeerTests {
+@Suite("TLS between nodes with one secret") struct PeerTests {
     private static func secret(_ seed: UInt8) -> [UInt8] { Array(repeating: seed, count: 32) }
 
     private func pair(dials: [[UInt8]], accepts: [[UInt8]]) throws -> Pair {
@@ -14,7 +14,7 @@ import Wire
             server: TLSSession(peer: try TLSPeerContext(secrets: accepts), dials: false))
     }
 
-    @Test("speak TLS 1.3 with an ephemeral key exchange and without certificates")
+    @Test("Nodes use TLS 1.3 with an ephemeral key exchange and no certificates")
     func agree() throws {
         let pair = try pair(dials: [Self.secret(1)], accepts: [Self.secret(1)]).run()
         for end in [pair.client, pair.server] {
@@ -32,7 +32,7 @@ import Wire
         #expect(pair.client.data == Array("hi".utf8))
     }
 
-    @Test("each connection has keys of its own")
+    @Test("Each connection has its own keys")
     func freshKeys() throws {
         let sent = try (0..<2).map { _ in
             let pair = try pair(dials: [Self.secret(1)], accepts: [Self.secret(1)]).run()
@@ -44,7 +44,7 @@ import Wire
         #expect(sent[0].count == sent[1].count && sent[0] != sent[1])
     }
 
-    @Test("agree while a secret is rotated, in whatever order the nodes learn of it")
+    @Test("Nodes connect during a rotation of the secret, in any order of the changes")
     func rotating() throws {
         let (old, new) = (Self.secret(1), Self.secret(2))
         for (dials, accepts) in [
@@ -55,10 +55,10 @@ import Wire
             #expect(pair.client.parameters != nil && pair.server.parameters != nil)
         }
         let pair = try pair(dials: [new, old], accepts: [old]).run()
-        #expect(pair.client.failure != nil, "only the first is dialled with")
+        #expect(pair.client.failure != nil, "only the first secret is used to dial")
     }
 
-    @Test("without a secret in common get no connection, and both are told why")
+    @Test("Without a common secret nodes do not connect, and both learn why")
     func wrongSecret() throws {
         let pair = try pair(dials: [Self.secret(1)], accepts: [Self.secret(2), Self.secret(3)])
         pair.run()
@@ -70,7 +70,7 @@ import Wire
         }
     }
 
-    @Test("show nothing of the secret but a short name of it")
+    @Test("Only a short name derived from the secret is visible")
     func identity() throws {
         let secret = Array("correct horse battery staple, 32 bytes".utf8)
         let pair = try pair(dials: [secret], accepts: [secret])
@@ -80,11 +80,11 @@ import Wire
         let name = hello[(place + label.count)...].prefix(16)
         #expect(name.allSatisfy { Array("0123456789abcdef".utf8).contains($0) })
         #expect(!hello.indices.contains { hello[$0...].starts(with: secret.prefix(8)) })
-        // HKDF-SHA256 of the secret, computed elsewhere.
+        // HKDF-SHA256 of the secret, computed independently.
         #expect(String(decoding: name, as: UTF8.self) == "5dc3a93f29a15f42")
     }
 
-    @Test("need a secret that is long enough")
+    @Test("The secret has a minimum length")
     func length() {
         #expect(throws: TLSSetupError.noSecret) { try TLSPeerContext(secrets: []) }
         #expect(throws: TLSSetupError.secretTooShort(number: 2, bytesMin: 32)) {
@@ -92,7 +92,7 @@ import Wire
         }
     }
 
-    @Test("refuse a dialler that offers the secret without an ephemeral exchange")
+    @Test("A client that offers the secret without an ephemeral key exchange is refused")
     func pskAlone() throws {
         let pair = try pair(dials: [Self.secret(1)], accepts: [Self.secret(1)])
         var hello = pair.client.take()
@@ -103,12 +103,12 @@ import Wire
         pair.server.give(hello)
         #expect(pair.server.parameters == nil)
         #expect(pair.server.failure?.cause == .noSharedSecret)
-        // handshake_failure: the key was not looked at. A key that proves nothing is an
-        // illegal_parameter or decrypt_error.
+        // handshake_failure: the key was not checked. A wrong key is an illegal_parameter or
+        // decrypt_error.
         #expect(pair.server.take().suffix(2) == [2, 40])
     }
 
-    @Test("refuse a dialler that changed its hello: the key proves the whole of it")
+    @Test("A client with a modified hello is refused: the binder covers all of it")
     func binder() throws {
         let pair = try pair(dials: [Self.secret(1)], accepts: [Self.secret(1)])
         var hello = pair.client.take()
@@ -118,7 +118,7 @@ import Wire
         #expect(pair.server.failure?.cause == .noSharedSecret)
     }
 
-    @Test("refuse a server that has a certificate instead of the secret")
+    @Test("A server with a certificate instead of the secret is refused")
     func impostor() throws {
         let raw = unsafe RawEnd.server(.exampleLeaf)
         let context = try TLSPeerContext(secrets: [Self.secret(1)])
@@ -127,7 +127,7 @@ import Wire
         #expect(end.failure?.cause == .noSharedSecret)
     }
 
-    @Test("refuse clients that have no secret at all, of whatever version")
+    @Test("Clients without a secret are refused, with any version")
     func stranger() throws {
         for version in [TLS1_2_VERSION, TLS1_3_VERSION] {
             let raw = unsafe RawEnd.client { unsafe RawEnd.only(version, in: $0) }
@@ -140,7 +140,7 @@ import Wire
         }
     }
 
-    @Test("offer no suite with another hash than that of the key")
+    @Test("No suite is offered whose hash differs from the key's")
     func suites() throws {
         let context = try TLSPeerContext(secrets: [Self.secret(1)])
         let raw = unsafe RawEnd.client {
@@ -151,7 +151,7 @@ import Wire
         let dialler = TLSSession(peer: context, dials: true)
         dialler.start()
         let hello = try Array(#require(dialler.takeOutput()).readableBytesView)
-        // Type, length, version, random; then the session's name and the suites.
+        // Type, length, version, random; then the session id and the suites.
         let suites = 5 + 4 + 2 + 32 + 1 + Int(hello[43])
         let count = Int(hello[suites]) << 8 + Int(hello[suites + 1])
         let offered = Array(hello[(suites + 2)...].prefix(count))

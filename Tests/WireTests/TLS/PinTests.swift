@@ -4,8 +4,8 @@ import Ground
 import Testing
 import Wire
 
-@Suite("A pinned key stands for an issuer") struct PinTests {
-    /// The pin as a third party computes it from the parts of the certificate.
+@Suite("Pinned keys") struct PinTests {
+    /// The pin computed independently from the parts of the certificate.
     private func pin(of certificate: TestCertificate) throws -> TLSPin {
         var start: UnsafeMutablePointer<UInt8>?
         let count = unsafe i2d_PUBKEY(certificate.key, &start)
@@ -35,7 +35,7 @@ import Wire
         return pair.client.failure
     }
 
-    @Test("the pinned key is enough for a certificate that leads nowhere")
+    @Test("A pinned key is sufficient without a trusted issuer")
     func pinned() throws {
         let own = TestCertificate("a", names: "DNS:a.example,IP:127.0.0.1")
         let other = TestCertificate("a", names: "DNS:a.example")
@@ -44,7 +44,7 @@ import Wire
         #expect(try failure(own, pins: pins, name: .address(.v4(0x7F00_0001))) == nil)
     }
 
-    @Test("any other key is refused, even if its issuer is trusted")
+    @Test("Any other key is refused, even with a trusted issuer")
     func otherKey() throws {
         let other = TestCertificate("a", names: "DNS:a.example")
         let expected = try TLSFailureCause.wrongPin(pin(of: .exampleLeaf).text)
@@ -57,7 +57,7 @@ import Wire
                 == true)
     }
 
-    @Test("the pinned key's certificate must still be valid and name the host")
+    @Test("The certificate of a pinned key must be valid and name the host")
     func stillChecked() throws {
         let past = TestCertificate("a", names: "DNS:a.example", validity: .past)
         guard case .expired? = try failure(past, pins: [pin(of: past)])?.cause else {
@@ -80,7 +80,7 @@ import Wire
     }
 
     @Test(
-        "what is no pin is none",
+        "Malformed pins are refused",
         arguments: [
             "", "sha256/", "sha1/AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=",
             "sha256/AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA",

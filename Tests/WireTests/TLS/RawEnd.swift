@@ -2,8 +2,8 @@ import Certificates
 import COpenSSL
 import Wire
 
-/// One end of a connection that OpenSSL speaks alone, set up as no end of this product is: old
-/// versions, other algorithms, certificates of clients, forged peers.
+/// An end run by OpenSSL alone with settings that this product does not have: old versions, other
+/// algorithms, client certificates, forged peers.
 @safe
 final class RawEnd {
     let ssl: OpaquePointer
@@ -13,7 +13,7 @@ final class RawEnd {
     private(set) var data: [UInt8] = []
     private(set) var isEstablished = false
     private(set) var hasFailed = false
-    /// The number of the alert that came from the other end.
+    /// The number of the alert received.
     private(set) var alert: UInt8?
 
     init(isServer: Bool, setUp: (_ context: OpaquePointer) -> Void) {
@@ -23,7 +23,7 @@ final class RawEnd {
         unsafe ssl = unsafe SSL_new(context)
         unsafe input = unsafe BIO_new(BIO_s_mem())
         unsafe outputBIO = unsafe BIO_new(BIO_s_mem())
-        // No bytes are no end.
+        // An empty buffer is not the end of the input.
         _ = unsafe BIO_ctrl(input, BIO_C_SET_BUF_MEM_EOF_RETURN, -1, nil)
         unsafe SSL_set_bio(ssl, input, outputBIO)
         unsafe isServer ? SSL_set_accept_state(ssl) : SSL_set_connect_state(ssl)
@@ -60,7 +60,7 @@ final class RawEnd {
         unsafe SSL_CTX_use_PrivateKey(context, certificate.key)
     }
 
-    /// Speaks `version` alone, of `TLS1_…_VERSION`, even if it is as old as 1.0.
+    /// Allows only `version`, one of `TLS1_…_VERSION`, even if it is as old as 1.0.
     static func only(_ version: CInt, in context: OpaquePointer) {
         if version < TLS1_2_VERSION {
             unsafe SSL_CTX_set_security_level(context, 0)
@@ -70,7 +70,7 @@ final class RawEnd {
         unsafe SSL_CTX_ctrl(context, SSL_CTRL_SET_MAX_PROTO_VERSION, Int(version), nil)
     }
 
-    /// Goes on as far as possible.
+    /// Continues as far as possible.
     func advance() {
         guard !hasFailed else { return }
         ERR_clear_error()
@@ -117,7 +117,7 @@ final class RawEnd {
         advance()
     }
 
-    /// The certificate that the other end showed.
+    /// The certificate of the other end.
     var shown: OpaquePointer? { unsafe SSL_get0_peer_certificate(ssl) }
 
     func sees(_ certificate: TestCertificate) -> Bool {
@@ -126,7 +126,7 @@ final class RawEnd {
     }
 }
 
-/// Delivers between `raw` and `session` until neither has anything to say.
+/// Delivers between `raw` and `session` until neither has anything to send.
 @discardableResult
 func run(_ raw: RawEnd, _ session: TLSSession) -> PairEnd {
     let end = PairEnd(session)

@@ -5,7 +5,7 @@ import Testing
 import Wire
 
 @Suite struct RecordTests {
-    /// Bytes of plaintext in each record of `ciphertext`: TLS 1.3 adds a content type and a tag.
+    /// The plaintext bytes of each record in `ciphertext`; TLS 1.3 adds a content type and a tag.
     private func records(_ ciphertext: [UInt8]) -> [Int] {
         var sizes: [Int] = []
         var rest = ciphertext[...]
@@ -43,7 +43,7 @@ import Wire
         pieces.flatMap { Array($0.readableBytesView) }
     }
 
-    @Test("the first ten records fit into a segment each, all others are as large as can be")
+    @Test("The first ten records fit into a TCP segment each, later ones have the maximum size")
     func sizes() throws {
         let pair = try open()
         let body = bytes(100_000)
@@ -55,7 +55,7 @@ import Wire
         #expect(pair.client.data == Array(body.readableBytesView))
     }
 
-    @Test("after a pause of a second the next ones are small again")
+    @Test("After a pause of a second records are small again")
     func pause() throws {
         let pair = try grown()
         for (now, expected) in [
@@ -71,7 +71,7 @@ import Wire
     }
 
     @Test(
-        "small pieces share a record, one that fills a record goes in by itself",
+        "Small pieces share a record, and a full record is not copied",
         arguments: [
             ([100, 200], [300]), ([300, 10_000], [10_300]), ([10_000, 10_000], [16_384, 3616]),
             ([300, 16_384], [300, 16_384]), ([300, 40_000], [300, 16_384, 16_384, 7232]),
@@ -89,7 +89,7 @@ import Wire
         #expect(pair.client.data == bytes(of: plaintext))
     }
 
-    @Test("small first records are gathered as well")
+    @Test("The first small records are combined as well")
     func gatheredSmall() throws {
         let pair = try open()
         let plaintext = [300, 1500, 20_000, 7].map { bytes($0) }
@@ -100,7 +100,7 @@ import Wire
         #expect(pair.client.data == bytes(of: plaintext))
     }
 
-    @Test("a key is renewed after as many records as it is good for")
+    @Test("A key is updated after its maximum number of records")
     func renewal() throws {
         let pair = try grown()
         pair.server.session.recordsPerKeyMax = 2
@@ -113,7 +113,7 @@ import Wire
         #expect(pair.client.failure == nil)
     }
 
-    @Test("what has come is given in pieces of 16 KiB")
+    @Test("Received data is delivered in pieces of 16 KiB")
     func pieces() throws {
         let pair = try grown()
         let output = try #require(written(pair.server.session, count: 50_000))
@@ -135,7 +135,7 @@ import Wire
         return session.takeOutput()
     }
 
-    @Test("the sessions of a loop write into the same memory, unless somebody still holds it")
+    @Test("The sessions of a loop share an output buffer, unless it is still held")
     func buffers() throws {
         let buffers = TLSBufferPool()
         let server = try TLSServerContext(TLSServerSettings(.exampleLeaf))

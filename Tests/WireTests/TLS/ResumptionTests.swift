@@ -37,7 +37,7 @@ import Wire
 
     private let keys = TicketKeys(now: noon, entropy: TicketKeysTests.dice(1))
 
-    @Test("a ticket resumes a session, at every context that has adopted its key")
+    @Test("A ticket resumes a session at every context with its key")
     func resumed() throws {
         let first = try connect(server(keys))
         #expect(first.client.parameters?.isResumed == false)
@@ -47,12 +47,12 @@ import Wire
         #expect(second.client.parameters?.certificate?.subject == "CN=a")
         #expect(second.client.parameters?.applicationProtocol == .http2)
         #expect(second.server.parameters?.serverName == "a.example")
-        // With the ticket that it brought the next one is resumed, and so on.
+        // The ticket of the resumed session resumes the next, and so on.
         let next = try #require(second.client.session.newResumption)
         #expect(try connect(server(keys), resuming: next).client.parameters?.isResumed == true)
     }
 
-    @Test("a connection that was cut spoils no ticket, nor does its end")
+    @Test("A truncated connection does not invalidate its ticket")
     func cut() throws {
         var ticket: TLSResumption?
         do {
@@ -63,14 +63,14 @@ import Wire
         #expect(try connect(server(keys), resuming: ticket).client.parameters?.isResumed == true)
     }
 
-    @Test("tickets of a key that was rotated are accepted until it is forgotten")
+    @Test("Tickets of a rotated key are accepted until it is dropped")
     func rotated() throws {
         let ticket = try connect(server(keys)).client.session.newResumption
         var rotated = keys
         rotated.rotate(now: noon, entropy: TicketKeysTests.dice(2))
         let again = try connect(server(rotated), resuming: ticket)
         #expect(again.client.parameters?.isResumed == true)
-        // What it got in return is sealed with the new key.
+        // The new ticket is sealed with the new key.
         let renewed = again.client.session.newResumption
         rotated.removeExpired(now: noon + TicketKeys.lifetime)
         #expect(
@@ -79,7 +79,7 @@ import Wire
             try connect(server(rotated), resuming: renewed).client.parameters?.isResumed == true)
     }
 
-    @Test("keys that are adopted later are used by the next session")
+    @Test("Keys adopted later are used by the next session")
     func adopted() throws {
         let server = try server(keys)
         let ticket = try connect(server).client.session.newResumption
@@ -87,7 +87,7 @@ import Wire
         #expect(try connect(server, resuming: ticket).client.parameters?.isResumed == false)
     }
 
-    @Test("a server without keys gives no tickets")
+    @Test("A server without keys issues no tickets")
     func withoutKeys() throws {
         #expect(try connect(server(nil)).client.session.newResumption == nil)
         let raw = unsafe RawEnd.client { unsafe RawEnd.only(TLS1_2_VERSION, in: $0) }
@@ -97,7 +97,7 @@ import Wire
         #expect(unsafe SSL_SESSION_has_ticket(session) == 0)
     }
 
-    @Test("TLS 1.2 is resumed by tickets too, and those of an older key are renewed")
+    @Test("TLS 1.2 is resumed by tickets too, and tickets of an older key are renewed")
     func version12() throws {
         var rotated = keys
         rotated.rotate(now: noon, entropy: TicketKeysTests.dice(2))
@@ -120,7 +120,7 @@ import Wire
         }
     }
 
-    @Test("a ticket is of no use for another host or another context")
+    @Test("A ticket is not used for another host or another context")
     func bound() throws {
         let server = try server(keys) { settings in
             settings.identities = [
@@ -140,7 +140,7 @@ import Wire
         #expect(pair.client.parameters?.isResumed == false)
     }
 
-    @Test("a session without a client's certificate is not resumed where one is required")
+    @Test("A session without a client certificate is not resumed where one is required")
     func clientCertificate() throws {
         let open = try server(keys)
         let strict = try server(keys) { $0.clientCAPEM = TestCertificate.authority.pem }
@@ -152,7 +152,7 @@ import Wire
         #expect(pair.server.failure?.cause == .certificateMissing)
     }
 
-    @Test("what is said early is not read: it is off")
+    @Test("Early data is off and not read")
     func earlyData() throws {
         let first = unsafe RawEnd.client(name: "a.example") { _ in }
         try run(first, TLSSession(server(keys)))

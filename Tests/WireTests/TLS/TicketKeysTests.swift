@@ -8,7 +8,7 @@ import Wire
         return (0..<TicketKeys.entropyBytes).map { _ in UInt8.random(in: 0...255, using: &dice) }
     }
 
-    @Test("a key is due for a new one after its period, not before")
+    @Test("A key is due for rotation after its period, not before")
     func due() {
         let keys = TicketKeys(now: noon, entropy: Self.dice(1))
         #expect(!keys.isRotationDue(now: noon))
@@ -20,7 +20,7 @@ import Wire
         #expect(rotated != keys)
     }
 
-    @Test("a key is forgotten a lifetime after the next one took over")
+    @Test("A key is dropped a lifetime after its replacement")
     func forgotten() {
         var keys = TicketKeys(now: noon, entropy: Self.dice(1))
         let start = keys
@@ -35,7 +35,7 @@ import Wire
         #expect(keys == TicketKeys(now: rotation, entropy: Self.dice(2)))
     }
 
-    @Test("rotated too often, only the newest keys are kept")
+    @Test("With frequent rotations only the newest keys are kept")
     func bounded() {
         var keys = TicketKeys(now: noon, entropy: Self.dice(0))
         for seed in 1...100 { keys.rotate(now: noon, entropy: Self.dice(UInt64(seed))) }

@@ -4,8 +4,8 @@ import Ground
 import Testing
 import Wire
 
-@Suite("A client believes an origin only with reason") struct TrustTests {
-    /// What a client that trusts `authority` finds wrong with `certificate`; nil if nothing.
+@Suite("Verification of an origin's certificate") struct TrustTests {
+    /// The failure of a client that trusts `authority` with `certificate`, or `nil`.
     private func failure(
         _ certificate: TestCertificate, name: TLSServerName = .name("a.example"),
         change: (inout TLSClientSettings) -> Void = { _ in }
@@ -15,7 +15,7 @@ import Wire
         if pair.client.failure != nil {
             #expect(pair.client.failure?.side == .origin)
             #expect(pair.client.failure?.mayRetry == false)
-            // The origin is told, too.
+            // The origin receives an alert, too.
             guard case .alert? = pair.server.failure?.cause else {
                 Issue.record("\(String(describing: pair.server.failure))")
                 return nil
@@ -31,7 +31,7 @@ import Wire
     }
 
     @Test(
-        "the certificate must be for the host",
+        "The certificate must name the host",
         arguments: [
             ("DNS:a.example", "a.example", true),
             ("DNS:A.EXAMPLE", "a.example", true),
@@ -66,7 +66,7 @@ import Wire
         }
     }
 
-    @Test("the subject's CN names no host")
+    @Test("The subject's CN does not name a host")
     func commonName() throws {
         let bare = TestCertificate("a.example", issuer: .authority)
         let failure = try failure(bare)
@@ -76,7 +76,7 @@ import Wire
         )
     }
 
-    @Test("a wrong host is told with the names that are right, eight at most")
+    @Test("A wrong host is reported with the right names, at most eight")
     func names() throws {
         let failure = try failure(certificate("DNS:*.b.example,IP:::1,DNS:c.example"))
         #expect(
@@ -91,7 +91,7 @@ import Wire
         #expect(names.count == 8)
     }
 
-    @Test("an address is no server name, and a name is one")
+    @Test("SNI has names only, and no addresses")
     func serverName() throws {
         for (name, sent) in [
             (TLSServerName.name("a.example"), "a.example"), (.address(.v4(0x7F00_0001)), nil),
@@ -102,7 +102,7 @@ import Wire
         }
     }
 
-    @Test("a certificate out of its time is refused with the date")
+    @Test("A certificate outside its validity is refused with the date")
     func validity() throws {
         let past = try failure(certificate("DNS:a.example", validity: .past))
         guard case .expired(_, depth: 0)? = past?.cause else {
@@ -122,7 +122,7 @@ import Wire
         #expect(future?.message.firstMatch(of: pattern) != nil)
     }
 
-    @Test("an issuer out of its time is named as such")
+    @Test("An issuer outside its validity is reported as such")
     func issuerExpired() throws {
         let middle = TestCertificate(
             "middle", validity: .past, isIssuer: true, issuer: .authority)
@@ -133,7 +133,7 @@ import Wire
                 == true)
     }
 
-    @Test("a certificate that nobody trusted has issued is refused")
+    @Test("A certificate without a trusted issuer is refused")
     func issuer() throws {
         let selfSigned = TestCertificate("a", names: "DNS:a.example")
         let failure = try failure(selfSigned)
@@ -145,19 +145,19 @@ import Wire
         #expect(try self.failure(leaf)?.cause == .unknownIssuer("CN=Stranger"))
         #expect(
             try self.failure(leaf)?.message
-                == "The origin's certificate leads to no issuer that is trusted; the last one "
+                == "The origin's certificate does not lead to a trusted issuer; the last one "
                 + "named is “CN=Stranger”.")
-        // A forged issuer of the same name.
+        // A forged issuer with the same name.
         let forged = TestCertificate("Test authority", isIssuer: true)
         let forgedLeaf = TestCertificate("a", names: "DNS:a.example", issuer: forged)
         #expect(try self.failure(forgedLeaf) != nil)
-        // One that may issue nothing.
+        // An issuer that may not issue.
         let noIssuer = TestCertificate("b", names: "DNS:b.example", issuer: .authority)
         let leafOfLeaf = TestCertificate("a", names: "DNS:a.example", issuer: noIssuer)
         #expect(try self.failure(leafOfLeaf) != nil)
     }
 
-    @Test("an issuer of the operator's own is trusted for its origins, root or not")
+    @Test("An operator's own issuer is trusted for its origins, root or not")
     func ownIssuer() throws {
         let selfSigned = TestCertificate("a", names: "DNS:a.example")
         #expect(try failure(selfSigned) { $0.issuersPEM = selfSigned.pem } == nil)
@@ -169,7 +169,7 @@ import Wire
         #expect(try failure(.exampleLeaf) { $0.issuersPEM = stranger.pem } != nil)
     }
 
-    @Test("the system's issuers alone do not vouch for the tests' authority; with it they do")
+    @Test("The tests' authority is trusted only if configured, and some trust is required")
     func system() throws {
         #expect(try failure(.exampleLeaf) { $0 = TLSClientSettings(trustsSystem: true) } != nil)
         let issuers = TestCertificate.authority.pem
@@ -182,7 +182,7 @@ import Wire
         }
     }
 
-    @Test("an alert of the origin's is told by its name")
+    @Test("An alert of the origin is reported by its name")
     func alert() throws {
         let pair = try pair()
         _ = pair.client.take()
