@@ -12,12 +12,6 @@ enum TypeLengthRule {
 
     static let exceptions: [Exception] = [
         Exception(
-            room: "Cluster", type: "InvalidationLog", linesMax: 780,
-            reason: "issuing, repair and queries are to become values of their own"),
-        Exception(
-            room: "Cluster", type: "Membership", linesMax: 760,
-            reason: "gossip, probing and identity are to become values of their own"),
-        Exception(
             room: "Node", type: "EventLoopContext", linesMax: 650,
             reason: "the fetches and the hits of a loop are to become types of their own"),
         Exception(
@@ -29,9 +23,6 @@ enum TypeLengthRule {
         Exception(
             room: "Node", type: "RequestHandler", linesMax: 2_060,
             reason: "the steps of a request are to become types of their own"),
-        Exception(
-            room: "Simulation", type: "InvalidationSimulation", linesMax: 1_860,
-            reason: "its own sequence of requests goes when it runs the machine of Serving"),
         Exception(
             room: "Store", type: "DiskLog", linesMax: 830,
             reason: "opening, appending and reclaiming are to become types of their own"),
