@@ -39,7 +39,7 @@ extension InvalidationSimulation {
         world.schedule(.reconnect(one, other), after: world.milliseconds(20...600))
     }
 
-    /// Blocks traffic between two nodes for `interval`.
+    /// Blocks traffic between two nodes for `interval` and breaks their connection.
     mutating func block(_ one: Int, _ other: Int, for interval: Interval) {
         world.network.setBlock(one, other, until: now + interval)
         disconnect(one, other)

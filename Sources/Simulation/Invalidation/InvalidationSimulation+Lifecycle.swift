@@ -8,11 +8,10 @@ extension InvalidationSimulation {
     mutating func start(_ index: Int) {
         guard !nodes[index].isUp else { return }
         discardUndetectedCopies(before: index)
-        nodes[index].start(&world)
-        if nodes[index].replica.epoch > 1, isMajorityAway(without: index) {
+        if nodes[index].replica.storage.epoch > 0, isMajorityAway(without: index) {
             world.cover(.restartOfOldDisk)
         }
-        nodes[index].begin(&world)
+        nodes[index].start(&world)
         for other in nodes.indices where other != index && nodes[other].isUp {
             world.schedule(.reconnect(index, other), after: world.milliseconds(0...60))
         }

@@ -71,8 +71,8 @@ struct SimulatedCache: Sendable {
         marks = MarkTable()
     }
 
-    /// Drops the marks of URLs, of requests before `version`, for which nothing is held that they
-    /// could cover; returns their number.
+    /// Drops the marks of URLs up to `version` for which nothing is held that they could cover, and
+    /// returns their number.
     mutating func dropUnusedMarks(
         upTo version: InvalidationVersion, onDisk stored: [SimulatedEntry]
     ) -> Int {

@@ -63,7 +63,7 @@ struct SimulatedCacheNode: Sendable {
 
     // MARK: Starting
 
-    /// Starts a process from the node's storage.
+    /// Starts a process from the node's storage; nothing of an earlier one is left.
     mutating func start(_ world: inout SimulatedWorld) {
         let fresh = SimulatedCacheNode(replica, keys: world.keys, nodes: world.members.count)
         (cache, joinableFetches, view) = (fresh.cache, fresh.joinableFetches, fresh.view)
@@ -73,11 +73,6 @@ struct SimulatedCacheNode: Sendable {
         epochs = [:]
         roundContacts = []
         replica.start(&world)
-    }
-
-    /// Begins to take part: the log's state is processed, and the cluster and the disk's entries
-    /// are searched.
-    mutating func begin(_ world: inout SimulatedWorld) {
         run(&world) { $0.started(now: $1, using: &$2, effects: &$3) }
         replica.checkClaims(&world)
     }

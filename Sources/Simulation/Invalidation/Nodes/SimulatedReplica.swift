@@ -59,7 +59,8 @@ struct SimulatedReplica: Sendable {
 
     // MARK: Processes
 
-    /// Creates the state machine of a process from the storage; its first event must follow.
+    /// Creates the state machine of a process from the storage; its
+    /// ``InvalidationReplication/started(now:using:effects:)`` must follow.
     mutating func start(_ world: inout SimulatedWorld) {
         let isReused = mutation == .numberReused && run > 0
         if !isReused { process = ProcessID(using: &world.dice) }
