@@ -16,7 +16,7 @@ struct MembershipStoryTests {
         for host in 0..<count {
             _ = world.addHost()
             if host < 3 { world.seedHosts.append(host) }
-            _ = try world.start(host: host, epoch: 5)
+            _ = world.start(host: host, epoch: 5)
         }
         let time = try world.run(
             until: { $0.isAgreed && $0.disconnectedPair == nil }, limit: .seconds(20))
@@ -69,7 +69,7 @@ struct MembershipStoryTests {
             var world = MembershipSimulation(seed: seed, conditions: conditions)
             for host in 0..<3 {
                 world.seedHosts.append(world.addHost())
-                _ = try world.start(host: host, epoch: 5)
+                _ = world.start(host: host, epoch: 5)
             }
             try world.run(for: .seconds(60))
             #expect(world.unwantedDisconnects == 0, "seed \(seed)")
@@ -136,7 +136,7 @@ struct MembershipStoryTests {
         #expect(left != nil)
         #expect(world.processes[7].state == .ended)
         try world.run(for: .seconds(5))
-        let again = try world.start(host: 7, id: world.processes[7].id, epoch: 6)
+        let again = world.start(host: 7, id: world.processes[7].id, epoch: 6)
         let joined = try world.run(until: { $0.isKnownAlive(again) }, limit: .seconds(2))
         #expect(joined != nil)
         let buried = world.processes[0].membership[world.processes[7].id]
@@ -169,7 +169,7 @@ struct MembershipStoryTests {
         for seed in 50..<60 as Range<UInt64> {
             var world = try cluster(4, seed: seed)
             let host = world.addHost()
-            let copy = try world.start(host: host, id: world.processes[3].id, epoch: epoch)
+            let copy = world.start(host: host, id: world.processes[3].id, epoch: epoch)
             try world.run(for: .seconds(30))
             #expect(world.processes[copy].state == .refusedToServe)
             #expect(world.running == [0, 1, 2, 3])
@@ -183,7 +183,7 @@ struct MembershipStoryTests {
         var world = try cluster(4, seed: 71)
         world.kill(3)
         try world.run(for: .seconds(2))
-        let restored = try world.start(host: 3, id: world.processes[3].id, epoch: 2)
+        let restored = world.start(host: 3, id: world.processes[3].id, epoch: 2)
         let time = try world.run(
             until: { $0.processes[restored].state == .refusedToServe }, limit: .seconds(30))
         #expect(time != nil)
@@ -195,7 +195,7 @@ struct MembershipStoryTests {
         world.isResolverDown = true
         for host in 0..<4 {
             world.seedHosts.append(world.addHost())
-            _ = try world.start(host: host)
+            _ = world.start(host: host)
         }
         try world.run(for: .seconds(60))
         #expect(world.linkCount == 0)

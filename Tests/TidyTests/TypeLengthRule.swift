@@ -12,15 +12,6 @@ enum TypeLengthRule {
 
     static let exceptions: [Exception] = [
         Exception(
-            room: "Cluster", type: "InvalidationLog", linesMax: 780,
-            reason: "issuing, repair and queries are to become values of their own"),
-        Exception(
-            room: "Cluster", type: "Membership", linesMax: 760,
-            reason: "gossip, probing and identity are to become values of their own"),
-        Exception(
-            room: "Simulation", type: "InvalidationSimulation", linesMax: 1_860,
-            reason: "its own sequence of requests goes when it runs the machine of Serving"),
-        Exception(
             room: "Telemetry", type: "MetricFamily", linesMax: 700,
             reason: "its table of rows is data"),
     ]

@@ -40,7 +40,7 @@ extension InvalidationLog {
         }
         var bytes = 0
         for name in names where !line.covers(name, own: process) {
-            guard let record = record(name) else {
+            guard let record = streams.record(name) else {
                 // The record was dropped already.
                 bytes = .max
                 break
@@ -61,9 +61,7 @@ extension InvalidationLog {
 
     /// Records that `untold` was sent to `node`; ignored if another connection is in use since.
     package mutating func invalidationsSent(_ untold: UnsentInvalidations, to node: NodeID) {
-        guard var line = peers[node], line.connection == untold.connection else { return }
-        line.sentCount = max(line.sentCount ?? 0, untold.appliedCount)
-        peers[node] = line
+        peers.recordSent(untold, to: node)
     }
 
     /// Records that this node's own records up to `number` are queued to `node`, ahead of later
@@ -71,30 +69,6 @@ extension InvalidationLog {
     ///
     /// Must not be called for records that the connection refused.
     package mutating func recordPushed(upTo number: UInt64, to node: NodeID) {
-        guard var line = peers[node], line.pushedNumber < number else { return }
-        line.pushedNumber = number
-        peers[node] = line
+        peers.recordPushed(upTo: number, to: node)
     }
-}
-
-extension PeerProgress {
-    /// Returns true if the member need not receive the record.
-    fileprivate func covers(_ name: RecordID, own: ProcessID) -> Bool {
-        let isOwn = name.stream == own
-        return (isOwn && name.number <= pushedNumber)
-            || name.number <= syncedCounts[name.stream] ?? 0
-    }
-}
-
-/// The knowledge that this node and a connected member have of each other's positions.
-struct PeerProgress: Sendable {
-    /// The connection in use.
-    let connection: ConnectionID
-    /// The count of invalidations applied up to which the member was informed; `nil` if nothing was
-    /// sent.
-    var sentCount: UInt64?
-    /// The number up to which this node's own records were pushed, ahead of the next query.
-    var pushedNumber: UInt64 = 0
-    /// The positions that the member reports to have synced without gaps.
-    var syncedCounts = SortedTable<ProcessID, UInt64>()
 }

@@ -21,8 +21,8 @@ extension InvalidationLog {
         _ invalidation: Invalidation, now: Instant, effects: inout [InvalidationEffect]
     ) throws(InvalidationFault) -> IssueOutcome {
         let content = try invalidation.content()
-        if let known = record(withClientID: invalidation.clientID) {
-            return record(known)?.encodedContent == content ? .duplicate(known) : .conflict(known)
+        if let known = streams.record(withClientID: invalidation.clientID) {
+            return known.encodedContent == content ? .duplicate(known.id) : .conflict(known.id)
         }
         guard !isFull, let place = streams.index(of: process) else { return .busy }
         let name = RecordID(stream: process, number: streams[place].applied.last + 1)
@@ -37,9 +37,9 @@ extension InvalidationLog {
     ) {
         for record in records {
             let name = record.id
-            guard name.number > retired[name.stream] ?? 0 else { continue }
+            guard !streams.isRetired(name.position) else { continue }
             guard let place = index(of: name.stream, now, &effects) else {
-                recordMissing(source, name.position)
+                recordMissing(name.position, at: source)
                 continue
             }
             if streams[place].applied.contains(name.number) {
@@ -48,7 +48,7 @@ extension InvalidationLog {
             } else if name.stream == process {
                 output.recordConflict(name)
             } else if isFull {
-                recordMissing(source, name.position)
+                recordMissing(name.position, at: source)
                 streams[place].requestRepair(name.number, at: now + settings.delays.repairTimeout)
             } else {
                 apply(record, at: place, from: source, now, &effects)
@@ -62,15 +62,14 @@ extension InvalidationLog {
     ) {
         history.append(record.id)
         let count = history.count
-        streams[place].insert(record, count: count, at: now)
-        clientIDs.add(record)
+        streams.insert(record, to: place, count: count, at: now)
         effects.append(.apply(record, count: count))
         output.applied.insert(record.id.stream)
         if source != nil, let count = record.consensusRecord {
             output.events.append(.consensusRecordRead(count))
         }
         if source == nil, Invalidation.isConsensus(record.encodedContent) {
-            ownConsensusNumbers.append(record.id.number)
+            receipts.consensusRecordIssued(record.id.number)
         }
         writes.add(.record(record, count: count), from: source)
     }
@@ -84,15 +83,7 @@ extension InvalidationLog {
             guard let oldest = oldestDeadStream else { return nil }
             retire(oldest, now, &effects)
         }
-        return addStream(process, now)
-    }
-
-    /// Adds a stream and returns its index; a retired stream continues behind its last number.
-    mutating func addStream(_ process: ProcessID, _ now: Instant) -> Int {
-        let floor = retired.revive(process)
-        let place = streams.add(process, at: now)
-        if let floor { streams[place].start(after: floor, at: now) }
-        return place
+        return streams.add(process, at: now)
     }
 
     // MARK: The disk
@@ -101,7 +92,7 @@ extension InvalidationLog {
     package mutating func writeSynced(now: Instant, effects: inout [InvalidationEffect]) {
         var issued: [InvalidationRecord] = []
         var touched: Set<ProcessID> = []
-        let dueAt = now + settings.delays.confirm(others: peers.count)
+        let dueAt = now + settings.delays.confirm(others: peers.connected.count)
         for done in writes.completeBatch() {
             guard let (process, numbers) = done.write.coveredNumbers,
                 let place = streams.index(of: process)
@@ -115,12 +106,12 @@ extension InvalidationLog {
             if let source = done.source { pendingConfirmations.add(process, to: source, at: dueAt) }
         }
         for process in touched where process != self.process {
-            if let issuer = members.node(of: process) {
+            if let issuer = receipts.members.node(of: process) {
                 pendingConfirmations.add(process, to: issuer, at: dueAt)
             }
         }
-        let had = positions(of: touched.sorted())
-        _ = confirmations.record(had, members: [], by: node, at: now)
+        let had = streams.syncedPositions(of: touched.sorted())
+        receipts.synced(had, at: now)
         output.events.append(.positionsSynced(had))
         output.events += issued.compactMap { $0.consensusRecord.map { .consensusRecordRead($0) } }
         push(issued, &effects)
@@ -139,8 +130,8 @@ extension InvalidationLog {
     ) {
         guard let last = records.last else { return }
         effects.append(.ownRecordsSynced(upTo: last.id.number))
-        guard !peers.isEmpty else { return }
-        effects.append(.send(.push(records), to: peers.keys))
+        guard !peers.connected.isEmpty else { return }
+        effects.append(.send(.push(records), to: peers.connected))
     }
 }
 
@@ -196,27 +187,4 @@ struct AppliedHistory: Sendable {
         }
         return found
     }
-}
-
-/// The client ids of the records that are held.
-struct ClientIDIndex: Sendable {
-    /// The first held record for each hash of a client id.
-    private var names: [UInt64: RecordID] = [:]
-
-    /// Returns a record whose client id has the same hash as `id`.
-    func candidate(for id: [UInt8]) -> RecordID? { names[Self.hash(id)] }
-
-    mutating func add(_ record: InvalidationRecord) {
-        let id = Invalidation.clientID(in: record.encodedContent.span)
-        guard !id.isEmpty else { return }
-        let hash = Self.hash(id)
-        if names[hash] == nil { names[hash] = record.id }
-    }
-
-    mutating func remove(_ name: RecordID, _ content: [UInt8]) {
-        let hash = Self.hash(Invalidation.clientID(in: content.span))
-        if names[hash] == name { names[hash] = nil }
-    }
-
-    private static func hash(_ id: [UInt8]) -> UInt64 { XXH64.hash(id.span, seed: 0) }
 }

@@ -17,21 +17,11 @@ package struct InvalidationLog: Sendable {
     package let process: ProcessID
     /// The limits and delays.
     package let settings: Settings
-    var streams = StreamTable()
-    var retired: RetiredStreams
+    var streams: StreamTable
     var writes = WriteQueue()
     var history = AppliedHistory()
-    var clientIDs = ClientIDIndex()
-    /// The progress of connected members.
-    var peers = SortedTable<NodeID, PeerProgress>()
-    /// The positions that members have applied and this node lacks.
-    var missingFromPeers = SortedTable<NodeID, SortedTable<ProcessID, UInt64>>()
-    var members: MemberTracker
-    var confirmations: Confirmations
-    /// The numbers of this node's own consensus records, ascending; they have no receipts.
-    var ownConsensusNumbers: [UInt64] = []
-    /// The number up to which no receipt of this node's own records is pending.
-    var settledNumber: UInt64 = 0
+    var peers = PeerTable()
+    var receipts: ReceiptTracker
     var nextConfirmationAt: Instant
     var pendingConfirmations = PendingConfirmations()
     /// The members named in the last confirmation to all.
@@ -56,34 +46,17 @@ package struct InvalidationLog: Sendable {
         self.node = node
         self.process = process
         self.settings = settings
-        retired = RetiredStreams(countMax: settings.retiredMax)
-        members = MemberTracker(own: node, process: process, settings: settings)
-        confirmations = Confirmations(own: process)
+        streams = StreamTable(
+            own: process, persisted: persisted, retiredMax: settings.retiredMax, at: now)
+        receipts = ReceiptTracker(own: node, process: process, settings: settings)
         nextConfirmationAt = now
-        _ = streams.add(process, at: now)
-        for position in persisted.retired where position.count > 0 { _ = retired.add(position) }
-        for position in persisted.floors where position.process != process {
-            guard position.count > retired[position.process] ?? 0 else { continue }
-            let place = streams.index(of: position.process) ?? addStream(position.process, now)
-            streams[place].start(after: position.count, at: now)
-        }
         restore(persisted.records, now: now)
     }
 
     /// Adds further persisted records; must be called before any event.
     package mutating func restore(_ records: [InvalidationRecord], now: Instant) {
-        for record in records where record.id.stream != process {
-            let name = record.id
-            guard name.number > retired[name.stream] ?? 0 else { continue }
-            // A stream that was revived continues behind its last retired number.
-            let place = streams.index(of: name.stream) ?? addStream(name.stream, now)
-            guard !streams[place].applied.contains(name.number) else { continue }
-            streams[place].insert(record, count: 0, at: now)
-            streams[place].markSynced(name.number...name.number)
-            clientIDs.add(record)
-        }
-        let had = syncedPositions
-        _ = confirmations.record(had, members: [], by: node, at: now)
+        streams.restore(records, at: now)
+        receipts.synced(syncedPositions, at: now)
     }
 
     // MARK: Positions
@@ -92,60 +65,33 @@ package struct InvalidationLog: Sendable {
     package var appliedCount: UInt64 { history.count }
 
     /// The positions synced here without a gap, by process, for gossip and confirmations.
-    package var syncedPositions: [StreamPosition] {
-        streams.streams.map(\.syncedPosition).filter { $0.count > 0 }
-    }
+    package var syncedPositions: [StreamPosition] { streams.syncedPositions }
 
     /// The greatest numbers applied here, with or without gaps, by process.
-    package var appliedPositions: [StreamPosition] {
-        streams.streams.map(\.appliedPosition).filter { $0.count > 0 }
-    }
-
-    /// Returns the position up to which a stream is applied without a gap; `nil` if unknown or
-    /// retired.
-    func appliedPosition(of process: ProcessID) -> StreamPosition? {
-        streams.index(of: process).map {
-            StreamPosition(process: process, count: streams[$0].applied.prefix)
-        }
-    }
+    package var appliedPositions: [StreamPosition] { streams.appliedPositions }
 
     /// Returns true if this node lacks something that the positions cover.
     package func lags(behind positions: [StreamPosition]) -> Bool {
-        positions.contains { lags(behind: $0) }
-    }
-
-    func lags(behind position: StreamPosition) -> Bool {
-        guard position.count > 0, position.count > retired[position.process] ?? 0 else {
-            return false
-        }
-        guard let place = streams.index(of: position.process) else { return true }
-        return streams[place].applied.prefix < position.count
+        positions.contains(where: streams.lags)
     }
 
     /// Returns the record, or `nil` if it is not held.
-    package func record(_ name: RecordID) -> InvalidationRecord? {
-        streams.index(of: name.stream).flatMap { streams[$0].record(name.number) }
-    }
+    package func record(_ name: RecordID) -> InvalidationRecord? { streams.record(name) }
 
     /// Returns the count of invalidations applied with the record.
     ///
     /// `nil` if the record is not held; 0 if it was persisted before the start.
-    package func count(of name: RecordID) -> UInt64? {
-        streams.index(of: name.stream).flatMap { streams[$0].records.slot(name.number)?.count }
-    }
+    package func count(of name: RecordID) -> UInt64? { streams.slot(name)?.count }
 
     /// Returns the record that is held with this client id, or `nil`.
     package func record(withClientID id: [UInt8]) -> RecordID? {
-        guard let name = clientIDs.candidate(for: id), let content = record(name)?.encodedContent,
-            Invalidation.clientID(in: content.span) == id
-        else { return nil }
-        return name
+        streams.record(withClientID: id)?.id
     }
 
     /// The number of records held.
-    package var heldCount: Int { streams.streams.reduce(0) { $0 + $1.records.count } }
+    package var heldCount: Int { streams.heldCount }
     /// The size of the records held in bytes, plus 64 for each.
-    package var heldBytes: Int { streams.streams.reduce(0) { $0 + $1.records.bytesCount } }
+    package var heldBytes: Int { streams.heldBytes }
     /// The number of streams, without retired ones.
     package var streamsCount: Int { streams.count }
     /// The size of what waits to be synced, in bytes.
@@ -170,7 +116,7 @@ package struct InvalidationLog: Sendable {
     }
 
     /// The members that this node knows, including itself, by id; a confirmation names them.
-    package var knownMembers: [NodeID] { members.ownMembers }
+    package var knownMembers: [NodeID] { receipts.members.ownMembers }
 
     /// Removes and returns the confirmations to send.
     package mutating func takeConfirmations() -> [(positions: [StreamPosition], nodes: [NodeID])] {
@@ -254,10 +200,10 @@ extension InvalidationLog {
     /// When ``ticked(now:effects:)`` is due; changes with every event.
     package var nextTick: Instant {
         var next = nextConfirmationAt
-        for stream in streams.streams {
+        for stream in streams.live {
             if let repair = stream.repair { next = min(next, repair.dueAt) }
         }
-        for dueAt in [pendingConfirmations.dueAt, writes.dueAt, members.nextReview] {
+        for dueAt in [pendingConfirmations.dueAt, writes.dueAt, receipts.members.nextReview] {
             if let dueAt { next = min(next, dueAt) }
         }
         return next
@@ -269,12 +215,12 @@ extension InvalidationLog {
         sendDueConfirmations(now)
         if nextConfirmationAt <= now {
             nextConfirmationAt =
-                now + settings.delays.confirmAll(after: confirmToAll() * peers.count)
+                now + settings.delays.confirmAll(after: confirmToAll() * peers.connected.count)
             trim(now)
             retireOld(now, &effects)
             retireSurplus(now, &effects)
         }
-        if let dueAt = members.nextReview, dueAt <= now { reviewMembers(now, &effects) }
+        if let dueAt = receipts.members.nextReview, dueAt <= now { reviewMembers(now, &effects) }
     }
 
     /// Confirms to every member what was synced since the last time, and returns how many streams
@@ -282,32 +228,21 @@ extension InvalidationLog {
     ///
     /// Receipts become visible everywhere by that, and streams can be retired.
     private mutating func confirmToAll() -> Int {
-        var had: [StreamPosition] = []
-        for place in streams.indices where streams[place].isConfirmDue {
-            streams[place].isConfirmDue = false
-            if streams[place].syncedPosition.count > 0 { had.append(streams[place].syncedPosition) }
-        }
-        guard !peers.isEmpty, !had.isEmpty || members.ownMembers != confirmedMembers else {
+        let had = streams.takeConfirmable()
+        guard !peers.connected.isEmpty, !had.isEmpty || knownMembers != confirmedMembers else {
             return 0
         }
-        confirmedMembers = members.ownMembers
-        output.confirmations.append((had, peers.keys))
+        confirmedMembers = knownMembers
+        output.confirmations.append((had, peers.connected))
         return had.count
     }
 
     /// Sends the confirmations that are due to nodes that issued or forwarded records.
     mutating func sendDueConfirmations(_ now: Instant) {
         for (node, processes) in pendingConfirmations.takeDue(at: now) where peers[node] != nil {
-            let had = positions(of: processes)
+            let had = streams.syncedPositions(of: processes)
             if !had.isEmpty { output.confirmations.append((had, [node])) }
         }
-    }
-
-    /// Returns the positions of the streams synced here without a gap, omitting those at 0.
-    func positions(of processes: [ProcessID]) -> [StreamPosition] {
-        processes.compactMap { process in
-            streams.index(of: process).map { streams[$0].syncedPosition }
-        }.filter { $0.count > 0 }
     }
 }
 

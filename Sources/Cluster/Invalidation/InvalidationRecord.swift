@@ -71,19 +71,12 @@ extension InvalidationRecord {
     /// Decodes a record; `nil` if the bytes are damaged.
     package static func read(_ bytes: Span<UInt8>) -> InvalidationRecord? {
         guard
-            var structure = try? StructureReader(bytes, fixedBytes: fixedBytes, in: .invalidations)
+            var structure = try? StructureReader(bytes, fixedBytes: fixedBytes, in: .invalidations),
+            let range = try? structure.last(bytes, Tag.content)
         else { return nil }
         let name = RecordID(stream: bytes.process(at: 10), number: bytes.little64(at: 2))
-        var content: [UInt8]?
-        do throws(PeerFault) {
-            while let field = try structure.next(bytes) {
-                if field.tag == Tag.content { content = bytes.copy(field.range) }
-            }
-        } catch {
-            return nil
-        }
-        guard let content, name.number > 0 else { return nil }
-        let record = InvalidationRecord(name, content: content)
+        guard name.number > 0 else { return nil }
+        let record = InvalidationRecord(name, content: bytes.copy(range))
         return record.hash == bytes.little64(at: 26) ? record : nil
     }
 }

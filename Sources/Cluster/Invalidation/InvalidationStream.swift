@@ -44,6 +44,10 @@ struct InvalidationStream: Sendable {
 
     /// The position synced here without a gap, which this node reports.
     var syncedPosition: StreamPosition { StreamPosition(process: process, count: synced.prefix) }
+    /// The position applied here without a gap.
+    var contiguousPosition: StreamPosition {
+        StreamPosition(process: process, count: applied.prefix)
+    }
     /// The greatest number applied here, with or without gaps.
     var appliedPosition: StreamPosition { StreamPosition(process: process, count: applied.last) }
     /// True if something that was applied is not synced yet.
@@ -116,82 +120,10 @@ struct InvalidationStream: Sendable {
     }
 }
 
-/// The known streams, ascending by process; elements are modified in place because they may be
-/// large.
-struct StreamTable: Sendable {
-    private(set) var streams: [InvalidationStream] = []
-
-    var indices: Range<Int> { streams.indices }
-    var count: Int { streams.count }
-
-    subscript(place: Int) -> InvalidationStream {
-        get { streams[place] }
-        _modify { yield &streams[place] }
-    }
-
-    func index(of process: ProcessID) -> Int? {
-        let place = streams.partitionPoint { $0.process < process }
-        return place < streams.count && streams[place].process == process ? place : nil
-    }
-
-    /// Adds an empty stream of `process`, which must not be known, and returns its index.
-    mutating func add(_ process: ProcessID, at now: Instant) -> Int {
-        let place = streams.partitionPoint { $0.process < process }
-        streams.insert(InvalidationStream(process, at: now), at: place)
-        return place
-    }
-
-    mutating func remove(_ place: Int) {
-        streams.remove(at: place)
-    }
-}
-
 extension ProcessID: Comparable {
     /// Orders process ids as 128-bit numbers.
     package static func < (left: ProcessID, right: ProcessID) -> Bool {
         (left.high, left.low) < (right.high, right.low)
-    }
-}
-
-/// The retired streams: streams of dead processes that all voters have and of which no records are
-/// held.
-///
-/// Only the last number is kept, so that neither gossip nor a returning node revives the stream.
-/// Bounded; the first retired is forgotten first. While more of these are kept than there may be
-/// streams, a returning node that lacks any lacks one that is kept.
-struct RetiredStreams: Sendable {
-    private var counts = SortedTable<ProcessID, UInt64>()
-    /// The streams in order of retirement.
-    private var order: [ProcessID] = []
-    let countMax: Int
-
-    init(countMax: Int) {
-        self.countMax = countMax
-    }
-
-    /// The last number of a stream; `nil` if it is not retired.
-    subscript(process: ProcessID) -> UInt64? { counts[process] }
-
-    var positions: [StreamPosition] {
-        zip(counts.keys, counts.values).map { StreamPosition(process: $0, count: $1) }
-    }
-
-    /// Adds a stream and returns the one that was dropped for it, if any.
-    mutating func add(_ position: StreamPosition) -> ProcessID? {
-        if counts[position.process] == nil { order.append(position.process) }
-        counts[position.process] = max(position.count, counts[position.process] ?? 0)
-        guard counts.count > countMax else { return nil }
-        let gone = order.removeFirst()
-        counts[gone] = nil
-        return gone
-    }
-
-    /// Removes a stream that continues and returns its last number; `nil` if it was not retired.
-    mutating func revive(_ process: ProcessID) -> UInt64? {
-        guard let count = counts[process] else { return nil }
-        counts[process] = nil
-        order.removeAll { $0 == process }
-        return count
     }
 }
 

@@ -2,9 +2,11 @@ package import Ground
 
 /// The rate limit of invalidations that client requests cause (RFC 9111, section 4.4).
 ///
-/// Each is issued individually, up to ``countMax`` a second for each host. Beyond that one soft
-/// purge of the whole host follows when the second is over. So a site with constant writes costs
-/// the cluster at most ``countMax`` + 1 records a second, and itself revalidations.
+/// Each is issued individually, up to ``countMax`` of a host within a second of the first. Beyond
+/// that one soft purge of the whole host follows when the second is over. While a host goes on with
+/// more than ``countMax`` a second, only that purge is issued. So a site with constant writes costs
+/// the cluster one record a second, and itself revalidations; one that begins anew each time costs
+/// at most ``countMax`` + 1 records within a second of the first.
 package struct InvalidationThrottle: Sendable {
     /// The way in which an invalidation is issued.
     package enum Granularity: Hashable, Sendable {
@@ -14,9 +16,21 @@ package struct InvalidationThrottle: Sendable {
         case coalesced
     }
 
+    /// The changes of a host within a second of the first, or until its purge if that is later.
     private struct HostRate: Sendable {
         var begunAt: Instant
         var count = 0
+        /// True if there were too many in the second before.
+        var isBusy = false
+
+        /// True if this second is over.
+        func isOver(at now: Instant) -> Bool { now - begunAt >= span }
+
+        /// Begins another second.
+        mutating func restart(at now: Instant) {
+            let isBusy = count > countMax && now - begunAt < span + span
+            self = HostRate(begunAt: now, isBusy: isBusy)
+        }
     }
 
     /// The maximum number of individual invalidations of one host in a second.
@@ -33,13 +47,16 @@ package struct InvalidationThrottle: Sendable {
 
     /// Counts an invalidation of an entry of `host` and returns how to issue it.
     package mutating func admit(_ host: [UInt8], now: Instant) -> Granularity {
-        if coalescedHosts.contains(host) { return .coalesced }
+        guard !coalescedHosts.contains(host) else {
+            hosts[host]?.count += 1
+            return .coalesced
+        }
         if hosts.count >= Self.hostsMax, hosts[host] == nil { hosts = [:] }
-        var known = hosts[host] ?? HostRate(begunAt: now)
-        if now - known.begunAt >= Self.span { known = HostRate(begunAt: now) }
-        known.count += 1
-        hosts[host] = known
-        guard known.count > Self.countMax else { return .individual }
+        var rate = hosts[host] ?? HostRate(begunAt: now)
+        if rate.isOver(at: now) { rate.restart(at: now) }
+        rate.count += 1
+        hosts[host] = rate
+        guard rate.isBusy || rate.count > Self.countMax else { return .individual }
         coalescedHosts.insert(host)
         return .coalesced
     }
@@ -59,12 +76,11 @@ package struct InvalidationThrottle: Sendable {
     ///
     /// All of their coalesced invalidations came before.
     package mutating func takeDueHosts(now: Instant) -> [[UInt8]] {
-        let due = coalescedHosts.filter { host in
-            hosts[host].map { now - $0.begunAt >= Self.span } ?? true
-        }
+        let due = coalescedHosts.filter { hosts[$0]?.isOver(at: now) ?? true }
         for host in due {
             coalescedHosts.remove(host)
-            hosts[host] = nil
+            // The count of a busy one decides on its next second.
+            if let rate = hosts[host], rate.count <= Self.countMax { hosts[host] = nil }
         }
         return due.sorted { $0.lexicographicallyPrecedes($1) }
     }

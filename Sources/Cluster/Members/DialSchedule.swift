@@ -58,8 +58,26 @@ struct DialSchedule: Sendable {
         updateNextDial()
     }
 
-    /// Records the address of a live or dead member; it is not dialled before `dueAt`.
-    mutating func addMember(_ address: PeerAddress, _ id: NodeID, isLive: Bool, dueAt: Instant) {
+    /// Records the address of a live or dead member and schedules a dial, unless it `isConnected`.
+    ///
+    /// - Parameters:
+    ///   - record: The record of the member.
+    ///   - dialsFirst: True if this node dials before the member does.
+    ///   - isConnected: True if there is a connection with the member.
+    ///   - turn: The event being handled.
+    mutating func addMember(
+        _ record: MemberRecord, dialsFirst: Bool, isConnected: Bool, _ turn: inout StepContext
+    ) {
+        let half = Interval.milliseconds(500)
+        let dueAt = turn.now + (dialsFirst ? .zero : half) + turn.jitter(upTo: half)
+        let member = record.member
+        addMember(member.address, member.id, isLive: record.state.isLive, dueAt: dueAt)
+        if isConnected { connected(member.id) }
+    }
+
+    private mutating func addMember(
+        _ address: PeerAddress, _ id: NodeID, isLive: Bool, dueAt: Instant
+    ) {
         for other in targets.keys where other != address && targets[other]?.member == id {
             targets[other]?.member = nil
         }

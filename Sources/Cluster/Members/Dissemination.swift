@@ -47,20 +47,64 @@ struct Dissemination: Sendable {
         return due
     }
 
-    /// Returns at most `count` members whose records go on the next message, the least repeated
-    /// first.
+    /// Returns the members whose records go on the next message, the least repeated first.
     ///
-    /// Each record is piggybacked `timesMax` times.
-    mutating func takePiggyback(_ count: Int, timesMax: Int) -> [NodeID] {
+    /// Each record is piggybacked a number of times that grows with the logarithm of the number of
+    /// live `members`.
+    mutating func takePiggyback(_ settings: Membership.Settings, members: Int) -> [NodeID] {
         guard !repeatCounts.isEmpty else { return [] }
+        let digits = members < 10 ? 1 : members < 100 ? 2 : 3
+        let timesMax = settings.retransmitMultiplier * digits
         let order = repeatCounts.keys.indices.sorted { left, right in
             (repeatCounts.values[left], left) < (repeatCounts.values[right], right)
         }
-        let chosen = order.prefix(count).map { repeatCounts.keys[$0] }
+        let chosen = order.prefix(settings.piggybackMax).map { repeatCounts.keys[$0] }
         for id in chosen {
             let times = (repeatCounts[id] ?? 0) + 1
             repeatCounts[id] = times < timesMax ? times : nil
         }
         return chosen
+    }
+}
+
+/// The exchange of tables of all members, which repairs what pushes and piggybacked records missed.
+struct TableExchange: Sendable {
+    /// When this node next exchanges tables with a random peer.
+    private(set) var nextExchangeAt: Instant
+    /// The earliest time of the next table request: when many connections open at once, one table
+    /// suffices.
+    private(set) var nextRequestAt: Instant
+    /// True once a member has sent its table.
+    private(set) var hasReceived = false
+    private let settings: Membership.Settings
+
+    init(settings: Membership.Settings, at now: Instant) {
+        self.settings = settings
+        nextExchangeAt = now + settings.exchangeInterval
+        nextRequestAt = now
+    }
+
+    /// Records that a member has sent its table.
+    mutating func received() { hasReceived = true }
+
+    /// Records that this node has requested a table.
+    mutating func requested(at now: Instant) {
+        if hasReceived { nextRequestAt = now + settings.tableRequestInterval }
+    }
+
+    /// Returns true if an exchange is due, and schedules the next one.
+    ///
+    /// The interval grows with the number of live `members`, since tables are longer and other
+    /// nodes exchange too.
+    mutating func takeDue(members: Int, _ turn: inout StepContext) -> Bool {
+        guard nextExchangeAt <= turn.now else { return false }
+        var interval = settings.exchangeInterval
+        var count = members
+        while count > 32 {
+            interval = interval + settings.exchangeInterval
+            count /= 2
+        }
+        nextExchangeAt = turn.now + interval + turn.jitter(upTo: .seconds(1))
+        return true
     }
 }

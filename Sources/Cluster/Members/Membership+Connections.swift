@@ -12,7 +12,9 @@ extension Membership {
             return
         }
         guard member.id != own.member.id else {
-            return duplicateConnected(id, dialled: dialled, record, &turn)
+            if let dialled { dialSchedule.dialedSelf(dialled, at: turn.now) }
+            return identityConflicts.duplicateConnected(
+                id, member.process, isMember: hasMemberTable, &turn)
         }
         if let dialled { dialSchedule.dialSucceeded(dialled, member.id, at: turn.now) }
         if let held = members[member.id], held.member.process != member.process {
@@ -25,7 +27,7 @@ extension Membership {
                 // Send nothing else to a process that may have made promises that it cannot
                 // keep.
                 turn.effects.append(.send(.updates([held]), on: id))
-                identityConflicts.outdatedConnections[id] = turn.now + settings.probeTimeout
+                identityConflicts.addOutdated(id, at: turn.now)
                 return
             }
         }
@@ -68,7 +70,8 @@ extension Membership {
         let isTold = opening == .withSpare && mesh.isDecider(for: peer)
         if isTold || members[peer]?.state == .dead {
             send(
-                .ping(sequence: nextSequence(), updates: piggybackedRecords(first: peer)), on: id,
+                .ping(sequence: turn.nextSequence(), updates: piggybackedRecords(first: peer)),
+                on: id,
                 &turn)
         }
     }
@@ -113,8 +116,8 @@ extension Membership {
         case .disconnected(let peer):
             turn.effects.append(.dropConnection(peer))
             dialSchedule.disconnected(peer, &turn)
-            identityConflicts.checks[peer]?.endsAt = turn.now
-            if isHint, members.isLive(peer) { probes.prioritize(peer) }
+            identityConflicts.disconnected(peer, at: turn.now)
+            if isHint, members.isLive(peer) { detector.order.prioritize(peer) }
         }
     }
 
@@ -123,23 +126,15 @@ extension Membership {
     /// Sends this node's table to the peer and requests the peer's.
     mutating func requestTable(_ id: ConnectionID, _ turn: inout StepContext) {
         mesh.scheduleTableRequest(id, at: nil)
-        if hasMemberTable { nextTableRequestAt = turn.now + settings.tableRequestInterval }
+        tables.requested(at: turn.now)
         send(.table(records, isRequest: true), on: id, &turn)
     }
 
-    /// Exchanges tables with a random peer at intervals, to repair missed changes.
-    ///
-    /// The interval grows with the cluster, since tables are longer and other nodes exchange too.
+    /// Exchanges tables with a random peer when that is due.
     mutating func exchangeTables(_ turn: inout StepContext) {
-        guard nextExchangeAt <= turn.now else { return }
-        var interval = settings.exchangeInterval
-        var count = liveCount
-        while count > 32 {
-            interval = interval + settings.exchangeInterval
-            count /= 2
-        }
-        nextExchangeAt = turn.now + interval + turn.jitter(upTo: .seconds(1))
-        guard let id = mesh.peerConnections.randomElement(using: &turn.dice) else { return }
+        guard tables.takeDue(members: liveCount, &turn),
+            let id = mesh.peerConnections.randomElement(using: &turn.dice)
+        else { return }
         requestTable(id, &turn)
     }
 }

@@ -12,7 +12,7 @@ extension Membership {
                 send(.ack(sequence: sequence, updates: []), on: id, &turn)
             }
             // Each of two may know of a later start of the other.
-            if case .updates(let news) = message, identityConflicts.outdatedConnections[id] != nil {
+            if case .updates(let news) = message, identityConflicts.isOutdated(id) {
                 for record in news where record.member.id == own.member.id {
                     ownRecordReceived(record, &turn)
                 }
@@ -32,14 +32,13 @@ extension Membership {
             ackReceived(sequence, &turn)
         case .pingRequest(let sequence, let target, let news):
             merge(news, .gossip, &turn)
-            relay(sequence, to: target, for: id, &turn)
-        case .nack(let sequence):
-            if probes.probe?.sequence == sequence { probes.probe?.nacks += 1 }
+            send([detector.relay(sequence, to: target, for: id, mesh, &turn)], &turn)
+        case .nack(let sequence): detector.nackReceived(sequence)
         case .updates(let news): merge(news, .direct(peer), &turn)
         case .table(let table, let isQuestion):
             let source = hasMemberTable ? RecordSource.gossip : .historical
             merge(table, source, &turn)
-            hasMemberTable = true
+            tables.received()
             guard isQuestion, mesh[id] != nil else { return }
             // The peer's table came with its request.
             mesh.scheduleTableRequest(mesh.connection(to: peer) ?? id, at: nil)
@@ -61,34 +60,10 @@ extension Membership {
             if waiting.isEmpty { finishLeaving(&turn) }
             return
         }
-        if probes.probe?.sequence == sequence {
-            probes.probe = nil
-            health.improved()
-        } else if let relay = relays.ackReceived(sequence) {
-            send(
-                .ack(sequence: relay.requestSequence, updates: piggybackedRecords()),
-                on: relay.requester, &turn)
-        } else {
-            identityCheckAcked(sequence, &turn)
+        guard let messages = detector.ackReceived(sequence) else {
+            return identityCheckAcked(sequence, &turn)
         }
-    }
-
-    /// Pings `target` on behalf of the peer at the other end of `requester`.
-    private mutating func relay(
-        _ askedSequence: UInt32, to target: NodeID, for requester: ConnectionID,
-        _ turn: inout StepContext
-    ) {
-        guard relays.hasRoom, let line = mesh.connection(to: target) else {
-            return send(.nack(sequence: askedSequence), on: requester, &turn)
-        }
-        let sequence = nextSequence()
-        // Earlier than the requester's own time-out for indirect probes (Lifeguard §IV.A).
-        let patience = Interval(nanoseconds: settings.probeTimeout.nanoseconds / 5 * 4)
-        let relay = Relays.Relay(
-            requester: requester, requestSequence: askedSequence, nackAt: turn.now + patience,
-            forgetAt: turn.now + settings.probeInterval)
-        relays.add(relay, sequence: sequence)
-        send(.ping(sequence: sequence, updates: piggybackedRecords(first: target)), on: line, &turn)
+        send(messages, &turn)
     }
 }
 

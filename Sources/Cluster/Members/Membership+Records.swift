@@ -67,23 +67,15 @@ extension Membership {
         suspicions[id] = nil
         if record.state == .suspected { startSuspicion(id, source, &turn) }
         if record.state.isLive, before?.state.isLive != true {
-            probes.insert(id, &turn.dice)
+            detector.order.insert(id, &turn.dice)
         }
         if record.state == .left {
             dialSchedule.removeMember(id)
         } else {
-            planDials(record, &turn)
+            dialSchedule.addMember(
+                record, dialsFirst: own.member.id < id,
+                isConnected: mesh.connection(to: id) != nil, &turn)
         }
-    }
-
-    /// Schedules a dial; the member with the smaller id dials first.
-    private mutating func planDials(_ record: MemberRecord, _ turn: inout StepContext) {
-        let half = Interval.milliseconds(500)
-        let head = own.member.id < record.member.id ? Interval.zero : half
-        let dueAt = turn.now + head + turn.jitter(upTo: half)
-        dialSchedule.addMember(
-            record.member.address, record.member.id, isLive: record.state.isLive, dueAt: dueAt)
-        if mesh.connection(to: record.member.id) != nil { dialSchedule.connected(record.member.id) }
     }
 
     // MARK: Suspicion

@@ -31,23 +31,15 @@ package struct Membership: Sendable {
     package internal(set) var own: MemberRecord
     /// This node's phase.
     package internal(set) var phase = Phase.serving
-    /// When this process started; a young process gives way to an older one with its id.
-    let startedAt: Instant
     var members: MemberList
     var mesh: Mesh
     var dialSchedule: DialSchedule
-    var probes: ProbeSchedule
-    var relays = Relays()
+    var detector: FailureDetector
     var dissemination = Dissemination()
     var suspicions = SortedTable<NodeID, Suspicion>()
-    var identityConflicts = IdentityConflicts()
-    var health: LocalHealth
-    var nextExchangeAt: Instant
-    /// The earliest time of the next table request: when many connections open at once, one table
-    /// suffices.
-    var nextTableRequestAt: Instant
-    /// True once a member that has admitted this node has sent its table.
-    package internal(set) var hasMemberTable = false
+    var identityConflicts: IdentityConflicts
+    var tables: TableExchange
+    /// The last sequence number that was used.
     private var sequence: UInt32 = 0
 
     /// Creates the membership of a node that knows no other member.
@@ -64,14 +56,13 @@ package struct Membership: Sendable {
         precondition(settings.membersMax > 1, "a cluster of \(settings.membersMax)")
         self.settings = settings
         own = MemberRecord(member, incarnation, .alive)
-        startedAt = now
         members = MemberList(countMax: settings.membersMax - 1)
         mesh = Mesh(own: member.id)
         dialSchedule = DialSchedule(settings: settings)
-        probes = ProbeSchedule(at: now)
-        health = LocalHealth(scoreMax: settings.healthMax)
-        nextExchangeAt = now + settings.exchangeInterval
-        nextTableRequestAt = now
+        detector = FailureDetector(settings: settings, at: now)
+        identityConflicts = IdentityConflicts(
+            own: member.process, settings: settings, startedAt: now)
+        tables = TableExchange(settings: settings, at: now)
         dissemination.restart(member.id)
     }
 
@@ -95,10 +86,13 @@ package struct Membership: Sendable {
     package var connectedMembers: [NodeID] { mesh.peers }
 
     /// True while another process with this node's id is connected, until one of the two gives way.
-    package var hasDuplicate: Bool { !identityConflicts.duplicates.isEmpty }
+    package var hasDuplicate: Bool { identityConflicts.hasDuplicate }
 
     /// This node's distrust of its own observations, from 0 (healthy) to ``Settings/healthMax``.
-    package var healthScore: Int { health.score }
+    package var healthScore: Int { detector.health.score }
+
+    /// True once a member that has admitted this node has sent its table.
+    package var hasMemberTable: Bool { tables.hasReceived }
 
     // MARK: Events
 
@@ -110,10 +104,10 @@ package struct Membership: Sendable {
         case .serving: break
         }
         let waits: [Instant?] = [
-            probes.nextDue, relays.nextDue, dissemination.nextPush, dialSchedule.nextDialAt,
+            detector.nextDue, dissemination.nextPush, dialSchedule.nextDialAt,
             suspicions.values.map(\.deadline).min(),
-            mesh.nextDue(settings, nextTableRequestAt: nextTableRequestAt),
-            identityConflicts.nextDue, nextExchangeAt,
+            mesh.nextDue(settings, nextTableRequestAt: tables.nextRequestAt),
+            identityConflicts.nextDue, tables.nextExchangeAt,
         ]
         return waits.compactMap { $0 }.min() ?? .distantFuture
     }
@@ -129,9 +123,9 @@ package struct Membership: Sendable {
         _ event: MembershipEvent, now: Instant, using dice: inout SplitMix64,
         effects: inout [MembershipEffect]
     ) {
-        var turn = StepContext(now: now, dice: dice)
+        var turn = StepContext(now: now, dice: dice, sequence: sequence)
         defer {
-            dice = turn.dice
+            (dice, sequence) = (turn.dice, turn.sequence)
             effects += turn.effects
         }
         if case .ended = phase { return rejectAfterEnd(event, &turn) }
@@ -165,12 +159,10 @@ package struct Membership: Sendable {
         pushDue(&turn)
         expireIdentityChecks(&turn)
         expireSuspicions(&turn)
-        continueProbe(&turn)
-        for relay in relays.takeUnanswered(at: turn.now) {
-            send(.nack(sequence: relay.requestSequence), on: relay.requester, &turn)
-        }
+        if let target = detector.takeFailedTarget(at: turn.now) { raiseSuspicion(target, &turn) }
+        send(detector.takeDueMessages(members, mesh, &turn), &turn)
         for (id, reason) in mesh.overdue(at: turn.now, settings) { close(id, reason, &turn) }
-        while nextTableRequestAt <= turn.now, let id = mesh.dueTableRequest(at: turn.now) {
+        while tables.nextRequestAt <= turn.now, let id = mesh.dueTableRequest(at: turn.now) {
             requestTable(id, &turn)
         }
         exchangeTables(&turn)
@@ -181,13 +173,12 @@ package struct Membership: Sendable {
     private mutating func compensateStall(_ turn: inout StepContext) {
         let lateness = turn.now - nextTick
         guard lateness > settings.stallThreshold else { return }
-        health.worsened()
-        probes.processStalled(for: lateness)
+        detector.processStalled(for: lateness)
         mesh.processStalled(for: lateness, at: turn.now)
         suspicions.updateAll { _, suspicion in
             suspicion.processStalled(for: lateness, at: turn.now)
         }
-        identityConflicts.processStalled(at: turn.now, settings)
+        identityConflicts.processStalled(at: turn.now)
     }
 
     private mutating func dial(_ turn: inout StepContext) {
@@ -205,12 +196,6 @@ package struct Membership: Sendable {
 
     // MARK: Sending
 
-    /// Returns a sequence number for the next message that expects a reply.
-    mutating func nextSequence() -> UInt32 {
-        sequence &+= 1
-        return sequence
-    }
-
     /// Sends `message` if the connection is still open.
     mutating func send(_ message: GossipMessage, on id: ConnectionID, _ turn: inout StepContext) {
         guard phase != .ended, mesh[id] != nil || identityConflicts.isPending(id) else { return }
@@ -218,20 +203,22 @@ package struct Membership: Sendable {
         if case .ping = message { mesh.recordPing(id, at: turn.now) }
     }
 
+    /// Sends messages of the failure detector, with records to piggyback.
+    mutating func send(_ messages: [FailureDetector.Message], _ turn: inout StepContext) {
+        for message in messages {
+            let gossip = message.gossip { piggybackedRecords(first: $0) }
+            send(gossip, on: message.connection, &turn)
+        }
+    }
+
     /// Returns the records to piggyback on the next message.
     ///
     /// A record of `first` that is not alive comes first (Lifeguard §IV.C, "buddy system").
     mutating func piggybackedRecords(first: NodeID? = nil) -> [MemberRecord] {
-        let times = settings.retransmitMultiplier * digits(liveCount)
-        let ids = dissemination.takePiggyback(settings.piggybackMax, timesMax: times)
+        let ids = dissemination.takePiggyback(settings, members: liveCount)
         let ill = first.flatMap { members[$0] }.flatMap { $0.state == .alive ? nil : $0 }
         let rest = ids.filter { $0 != ill?.member.id }.compactMap { self[$0] }
         return (ill.map { [$0] } ?? []) + rest
-    }
-
-    /// Returns the decimal digits of a number of members: log10, rounded up.
-    private func digits(_ count: Int) -> Int {
-        count < 10 ? 1 : count < 100 ? 2 : 3
     }
 }
 
@@ -309,11 +296,23 @@ extension Membership {
     }
 }
 
-/// The context of handling one event: its time, the source of randomness and the effects so far.
+/// The context of handling one event: its time, the source of randomness, the sequence number of
+/// the last message that expects a reply, and the effects so far.
 struct StepContext {
     let now: Instant
     var dice: SplitMix64
+    private(set) var sequence: UInt32
     var effects: [MembershipEffect] = []
+
+    init(now: Instant, dice: SplitMix64, sequence: UInt32) {
+        (self.now, self.dice, self.sequence) = (now, dice, sequence)
+    }
+
+    /// Returns a sequence number for the next message that expects a reply.
+    mutating func nextSequence() -> UInt32 {
+        sequence &+= 1
+        return sequence
+    }
 
     /// Returns a random interval from zero up to, but excluding, `interval`.
     mutating func jitter(upTo interval: Interval) -> Interval {

@@ -25,7 +25,9 @@ extension InvalidationReplication {
     mutating func forwardLogOutput(_ now: Instant, _ dice: inout SplitMix64) {
         while !log.output.isEmpty {
             let (applied, events) = log.takeOutput()
-            let positions = applied.sorted().compactMap { log.appliedPosition(of: $0) }
+            let positions = applied.sorted().compactMap {
+                log.streams.stream(of: $0)?.contiguousPosition
+            }
             if !positions.isEmpty { notifyFence(.positionsApplied(positions), now, &dice) }
             for event in events { notifyFence(event, now, &dice) }
         }
@@ -64,7 +66,8 @@ extension InvalidationReplication {
     /// Opens a cluster if this node follows none and the formation rule permits it.
     private mutating func bootstrapIfDue(_ now: Instant, _ dice: inout SplitMix64) {
         guard fenceCoordinator.consensus.configuration == nil else { return }
-        let others = Set(log.members.liveMembers + fenceCoordinator.reachableMembers).sorted()
+        let others = Set(log.receipts.members.liveMembers + fenceCoordinator.reachableMembers)
+            .sorted()
         let opens = formation.evaluate(
             own: fenceCoordinator.own,
             others: others.map { ($0, fenceCoordinator.consensus.views[$0]) })

@@ -87,8 +87,8 @@ package struct InvalidationReplication: Sendable {
     package mutating func started(
         now: Instant, using dice: inout SplitMix64, effects: inout [InvalidationEffect]
     ) {
-        let retired = log.retired.positions
-        let applied = log.streams.streams.compactMap { log.appliedPosition(of: $0.process) }
+        let retired = log.streams.retired.positions
+        let applied = log.streams.live.map(\.contiguousPosition)
         notifyFence(.positionsApplied(applied + retired), now, &dice)
         notifyFence(.positionsSynced(log.syncedPositions), now, &dice)
         for position in retired { notifyFence(.streamRetired(position), now, &dice) }
@@ -136,11 +136,11 @@ package struct InvalidationReplication: Sendable {
             log.appliedPositionsReceived(knowledge, from: node, now: now, effects: &effects)
         case .connected(let node, let connection):
             log.connected(node, on: connection, now: now, effects: &effects)
-            notifyFence(.reachableMembersChanged(log.peers.keys), now, &dice)
+            notifyFence(.reachableMembersChanged(log.peers.connected), now, &dice)
             fenceCoordinator.queryMember(node, now: now)
         case .disconnected(let node):
             log.disconnected(node, now: now, effects: &effects)
-            notifyFence(.reachableMembersChanged(log.peers.keys), now, &dice)
+            notifyFence(.reachableMembersChanged(log.peers.connected), now, &dice)
         case .membersChanged(let members):
             log.membersChanged(members, now: now, effects: &effects)
             notifyFence(

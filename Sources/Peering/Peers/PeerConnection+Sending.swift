@@ -104,7 +104,7 @@ extension PeerConnection {
                 if error == .streamIDsExhausted {
                     // Without a replacement yet, a new connection is dialled as after a failure.
                     let text = "it has no numbers left"
-                    connection.link.close(Goodbye(.superseded, text))
+                    connection.link.close(Goodbye(.redundant, text))
                     connection.scheduleFlush()
                 }
                 return ask.deliver(error == .notOpen ? .failed : .notSent)

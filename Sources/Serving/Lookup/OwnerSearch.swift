@@ -77,8 +77,8 @@ package struct OwnerSearch: Sendable {
     /// Busy peers reply late, most of all while a node joins because they are busy; what they hold
     /// should not be fetched from the origin for that reason.
     package static let probeTimeout = Interval.milliseconds(250)
-    /// The number of skipped owners up to which the next owner is still queried.
-    package static let skippedOwnersMax = 2
+    /// The number of skipped owners after which this node acts as the owner.
+    package static let skippedOwnersMax = 3
 
     enum State: Hashable, Sendable {
         case notStarted
@@ -271,7 +271,7 @@ extension OwnerSearch {
     /// is it.
     mutating func queryNextOwner(from start: Int, _ now: Instant, _ effects: inout [Effect]) {
         var index = start
-        while index < preference.count, skippedOwnerCount <= Self.skippedOwnersMax {
+        while index < preference.count, skippedOwnerCount < Self.skippedOwnersMax {
             let candidate = preference[index]
             if candidate.node == localNode { break }
             if candidate.isReachable {

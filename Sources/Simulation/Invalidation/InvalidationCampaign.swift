@@ -78,18 +78,19 @@ package struct InvalidationCampaign: Sendable {
 
     /// Runs one seed.
     package func play(_ seed: UInt64) -> CampaignResult {
-        var world = InvalidationSimulation(plan(seed), keys: site)
-        world.run()
+        var simulation = InvalidationSimulation(plan(seed), keys: site)
+        simulation.run()
+        let report = simulation.world.report
         var outcome = CampaignResult()
         outcome.seeds = 1
-        outcome.reached = world.reached
-        outcome.reads = world.reads
-        outcome.originFetches = world.originFetches
-        outcome.events = world.eventCount
-        outcome.digest = world.digest
-        if let law = world.violation {
+        outcome.reached = report.reached
+        outcome.reads = report.reads
+        outcome.originFetches = report.originFetches
+        outcome.events = report.trace.events
+        outcome.digest = report.trace.value
+        if let law = report.violation {
             outcome.violations = [
-                Violation(seed: seed, law: law, history: world.recentHistory.suffix(120))
+                Violation(seed: seed, law: law, history: report.history.suffix(120))
             ]
         }
         return outcome
@@ -98,8 +99,8 @@ package struct InvalidationCampaign: Sendable {
     /// Returns the scenario of a seed.
     ///
     /// Of eight seeds, one grows from three nodes to seven at once and two bootstrap a cluster.
-    private func plan(_ seed: UInt64) -> InvalidationSimulation.Scenario {
-        var plan = InvalidationSimulation.Scenario(seed: seed, nodes: nodes)
+    private func plan(_ seed: UInt64) -> InvalidationScenario {
+        var plan = InvalidationScenario(seed: seed, nodes: nodes)
         plan.mutation = mutation
         plan.faultDuration = faultDuration
         guard nodes <= 7 else { return plan }

@@ -52,11 +52,13 @@ struct InvalidationOracle: Sendable {
 
     // MARK: Purges
 
-    /// Records a purge that was issued.
-    mutating func issued(_ purge: PurgeFacts) {
-        purgeNumbers[purge.name] = purges.count
-        pending.append(purges.count)
+    /// Records a purge that was issued, and returns its number.
+    mutating func issued(_ purge: PurgeFacts) -> Int {
+        let number = purges.count
+        purgeNumbers[purge.name] = number
+        pending.append(number)
         purges.append(purge)
+        return number
     }
 
     /// Records a receipt that reports confirmation by all; `known` are the processes it has to
@@ -202,7 +204,7 @@ struct ReplicationChecker: Sendable {
 
     /// Returns the rule that the replication of `node` breaks after an event; `nil` if none.
     mutating func violation(
-        of node: SimulatedCacheNode, against truth: InvalidationOracle, now: Instant
+        of node: SimulatedReplica, against truth: InvalidationOracle, now: Instant
     ) -> String? {
         guard let exchange = node.replication else { return nil }
         if window != exchange.window { return "a window that nobody was told of" }
@@ -230,7 +232,7 @@ struct ReplicationChecker: Sendable {
     /// Returns a claim of a synced position that the disk does not support; `nil` if none.
     ///
     /// To be called at a start and after each synced batch.
-    mutating func unsyncedClaim(in node: SimulatedCacheNode) -> String? {
+    mutating func unsyncedClaim(in node: SimulatedReplica) -> String? {
         let storage = node.storage
         let kept = PositionVector(storage.floors + storage.retired)
         for position in node.replication?.syncedPositions ?? [] where !proven.covers(position) {

@@ -108,7 +108,7 @@ package struct MembershipScenario: Sendable {
         guard world.hostCount < Self.hostsMax else { return }
         let host = world.addHost()
         if host < 3 { world.seedHosts.append(host) }
-        let process = try world.start(host: host, epoch: 5)
+        let process = world.start(host: host, epoch: 5)
         epochs[world.processes[process].id] = 5
     }
 
@@ -121,7 +121,7 @@ package struct MembershipScenario: Sendable {
         let last = epochs[id] ?? 5
         let epoch = UInt64(max(1, Int64(last) + epochStep))
         epochs[id] = max(last, epoch)
-        _ = try world.start(host: world.processes[process].host, id: id, epoch: epoch)
+        _ = world.start(host: world.processes[process].host, id: id, epoch: epoch)
     }
 
     /// Starts a copy of a live node's directory on another host.
@@ -130,7 +130,7 @@ package struct MembershipScenario: Sendable {
         let id = world.processes[subject].id
         let epoch = UInt64(Int64(epochs[id] ?? 5) + Int64.random(in: -1...1, using: &dice))
         epochs[id] = max(epochs[id] ?? 5, epoch)
-        _ = try world.start(host: world.addHost(), id: id, epoch: epoch)
+        _ = world.start(host: world.addHost(), id: id, epoch: epoch)
     }
 
     /// Ends the faults and checks that the running processes become one cluster and stay one.

@@ -20,10 +20,9 @@ extension MembershipSimulation {
     ///   - epoch: The boot epoch.
     ///   - role: The duties that the node accepts.
     /// - Returns: The index of the new process in `processes`.
-    /// - Throws: No error at present.
     package mutating func start(
         host: Int, id: NodeID? = nil, epoch: UInt64 = 1, role: Member.Role = .isCaughtUp
-    ) throws -> Int {
+    ) -> Int {
         precondition(hosts[host].process == nil, "two processes on one host")
         hosts[host].isUp = true
         let member = Member(

@@ -47,7 +47,7 @@ package struct MembershipStatistics: Sendable {
             if host < 3 { world.seedHosts.append(host) }
             let pause = Int64.random(in: 0..<(4_000 / Int64(nodes)), using: &starts)
             try world.run(for: .milliseconds(pause))
-            _ = try world.start(host: host)
+            _ = world.start(host: host)
         }
         coldStart = try Self.wait(
             &world, "a cold start", pace: .milliseconds(100),
@@ -100,7 +100,7 @@ package struct MembershipStatistics: Sendable {
         _ world: inout MembershipSimulation, asAfter gone: Int, epoch: UInt64
     ) throws {
         let (host, id) = (world.processes[gone].host, world.processes[gone].id)
-        let joiner = try world.start(host: host, id: id, epoch: epoch)
+        let joiner = world.start(host: host, id: id, epoch: epoch)
         joins.append(try Self.wait(&world, "a join") { $0.isKnownAlive(joiner) })
         try world.run(for: .seconds(10))
     }

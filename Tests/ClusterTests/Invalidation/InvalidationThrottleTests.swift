@@ -32,7 +32,30 @@ struct InvalidationThrottleTests {
         // Until the host's purge is taken, all are coalesced with it.
         #expect(pace.admit(host, now: at(1_400)) == .coalesced)
         #expect(pace.takeDueHosts(now: at(1_400)) == [host] && !pace.hasCoalescedHosts)
-        #expect(pace.admit(host, now: at(1_400)) == .individual)
+        #expect(pace.admit(host, now: at(2_400)) == .individual, "it was quiet for a second")
+    }
+
+    @Test("a host with constant writes costs one purge a second, until it has fewer")
+    func constant() {
+        var pace = InvalidationThrottle()
+        var individual = 0
+        var purges = 0
+        func write(_ milliseconds: Range<Int64>, perMillisecond count: Int) {
+            for time in milliseconds {
+                for _ in 0..<count where pace.admit(host, now: at(time)) == .individual {
+                    individual += 1
+                }
+                purges += pace.takeDueHosts(now: at(time)).count
+            }
+        }
+        write(0..<10_500, perMillisecond: 2)
+        #expect(individual == 1_000 && purges == 10)
+        write(10_500..<14_000, perMillisecond: 1)
+        #expect(individual == 1_000, "a thousand and one in a second are too many still")
+        for time in stride(from: 14_000 as Int64, to: 20_000, by: 2) {
+            write(time..<time + 1, perMillisecond: 1)
+        }
+        #expect(individual > 3_000 && purges <= 16)
     }
 
     @Test("Invalidations that the log refused are covered by a purge of the host")

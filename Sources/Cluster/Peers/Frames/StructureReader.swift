@@ -43,6 +43,16 @@ struct StructureReader {
         return Field(tag: tag, range: start..<end)
     }
 
+    /// Reads all remaining fields and returns the value of the last one with `tag`; `nil` if there
+    /// is none.
+    mutating func last(_ bytes: Span<UInt8>, _ tag: UInt16) throws(PeerFault) -> Range<Int>? {
+        var last: Range<Int>?
+        while let field = try next(bytes) {
+            if field.tag == tag { last = field.range }
+        }
+        return last
+    }
+
     /// Checks that `field` has at least `bytesCount` bytes; more are skipped.
     func require(_ bytesCount: Int, of field: Field) throws(PeerFault) {
         guard field.range.count >= bytesCount else { throw .truncated(kind) }

@@ -72,7 +72,7 @@ extension PeerFault: CustomStringConvertible {
         let code: Goodbye.Code
         switch self {
         case .noCommonVersion: code = .version
-        case .selfConnection: code = .selfConnection
+        case .selfConnection: code = Goodbye.Code(.selfDial)
         case .flood, .slowReader: code = .overloaded
         default: code = .protocolFault
         }

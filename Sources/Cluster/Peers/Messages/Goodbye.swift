@@ -8,6 +8,8 @@ package struct Goodbye: Hashable, Sendable {
     package var text: String
 
     /// The code of a reason; unknown codes are preserved.
+    ///
+    /// The codes of a ``CloseReason`` are its raw values.
     package struct Code: RawRepresentable, Hashable, Sendable {
         /// The code on the wire.
         package let rawValue: UInt16
@@ -17,28 +19,17 @@ package struct Goodbye: Hashable, Sendable {
             self.rawValue = rawValue
         }
 
-        /// The sender stops.
-        package static let leaving = Code(rawValue: 1)
+        /// Creates the code of the membership's reason.
+        package init(_ reason: CloseReason) {
+            rawValue = reason.rawValue
+        }
+
         /// The two sides have no common version.
         package static let version = Code(rawValue: 2)
-        /// Another live process has the receiver's node id.
-        package static let duplicateIdentity = Code(rawValue: 3)
-        /// Another connection between the two is used instead.
-        package static let superseded = Code(rawValue: 4)
         /// The receiver violated the protocol.
         package static let protocolFault = Code(rawValue: 5)
         /// The receiver sends more queries than the sender can handle.
         package static let overloaded = Code(rawValue: 6)
-        /// Both ends are one process.
-        package static let selfConnection = Code(rawValue: 7)
-        /// The receiver has not responded for long; another connection may work better.
-        package static let silent = Code(rawValue: 8)
-        /// The receiver is believed dead, and dialled anew.
-        package static let believedDead = Code(rawValue: 9)
-        /// A newer process of the receiver's node has replaced it.
-        package static let newerProcess = Code(rawValue: 10)
-        /// The cluster has the maximum number of members.
-        package static let clusterFull = Code(rawValue: 11)
     }
 
     /// Creates a goodbye from its parts.
@@ -70,16 +61,15 @@ package struct Goodbye: Hashable, Sendable {
         var structure = try StructureReader(payload, fixedBytes: Self.fixedBytes, in: .goodbye)
         code = Code(rawValue: payload.little16(at: 2))
         text = ""
-        while let field = try structure.next(payload) {
-            if field.tag == Tag.text { text = payload.peerText(field.range) }
-        }
+        if let range = try structure.last(payload, Tag.text) { text = payload.peerText(range) }
     }
 }
 
 extension Goodbye {
-    /// Creates the goodbye to a peer whose connection is closed for `reason`.
-    package init(_ reason: CloseReason) {
-        let text =
+    /// Creates the goodbye to a peer whose connection is closed for `reason`, with the usual
+    /// explanation unless another is given.
+    package init(_ reason: CloseReason, _ text: String? = nil) {
+        let usual =
             switch reason {
             case .redundant: "another connection between the two is used"
             case .selfDial: "this is the process that dialled"
@@ -90,7 +80,7 @@ extension Goodbye {
             case .clusterFull: "the cluster has all the members it may have"
             case .leaving: "the node has left"
             }
-        self.init(Code(rawValue: reason.rawValue), text)
+        self.init(Code(reason), text ?? usual)
     }
 }
 

@@ -81,11 +81,8 @@ package enum PeerReply: Hashable, Sendable {
         case .originFailed: return .originFailed(try PeerOriginFailure(payload: payload))
         case .fetching:
             var structure = try StructureReader(payload, fixedBytes: 2, in: kind)
-            var head: [UInt8]?
-            while let field = try structure.next(payload) {
-                if field.tag == interimHeadTag { head = payload.copy(field.range) }
-            }
-            return head.map { .interim($0) } ?? .fetching
+            guard let head = try structure.last(payload, interimHeadTag) else { return .fetching }
+            return .interim(payload.copy(head))
         case .absent, .behind:
             try StructureReader.validate(payload, fixedBytes: 2, in: kind)
             return kind == .absent ? .absent : .behind
@@ -194,8 +191,6 @@ package struct PeerOriginFailure: Hashable, Sendable {
         self.init(
             status: payload.little16(at: 2), cause: Cause(rawValue: payload[4]),
             mayServeStale: payload[5] & Self.staleFlag != 0)
-        while let field = try structure.next(payload) {
-            if field.tag == Tag.text { text = payload.peerText(field.range) }
-        }
+        if let range = try structure.last(payload, Tag.text) { text = payload.peerText(range) }
     }
 }

@@ -1,0 +1,130 @@
+import Ground
+
+/// The members that receipts name, and the records that each has confirmed.
+struct ReceiptTracker: Sendable {
+    /// This process, to whose own records most receipts belong.
+    private let process: ProcessID
+    private let settings: InvalidationLog.Settings
+    var members: MemberTracker
+    private var confirmations: Confirmations
+    /// The numbers of this node's own consensus records, ascending; they have no receipts.
+    private var ownConsensusNumbers: [UInt64] = []
+    /// The number up to which no receipt of this node's own records is pending.
+    private var settledNumber: UInt64 = 0
+
+    init(own: NodeID, process: ProcessID, settings: InvalidationLog.Settings) {
+        self.process = process
+        self.settings = settings
+        members = MemberTracker(own: own, process: process, settings: settings)
+        confirmations = Confirmations(own: process)
+    }
+
+    // MARK: Events
+
+    /// Records that this node has issued a consensus record.
+    mutating func consensusRecordIssued(_ number: UInt64) { ownConsensusNumbers.append(number) }
+
+    /// Records what is synced here.
+    mutating func synced(_ positions: [StreamPosition], at now: Instant) {
+        _ = confirmations.record(positions, members: [], by: members.own, at: now)
+    }
+
+    /// Records what `node` has synced and which members it names.
+    ///
+    /// - Returns: True if the known members may be others than before.
+    mutating func confirmed(
+        _ positions: [StreamPosition], naming named: [NodeID], by node: NodeID, at now: Instant
+    ) -> Bool {
+        guard !members.hasLeft(node) else { return false }
+        let bounded = Array(named.prefix(settings.streamsMax))
+        let namesFewer = confirmations.record(positions, members: bounded, by: node, at: now)
+        return namesFewer || bounded.contains { !members.isKnown($0) && !members.hasLeft($0) }
+    }
+
+    /// Updates the known members by what the members name.
+    mutating func reviewNamed(connected: [NodeID], now: Instant) {
+        members.review(
+            named: confirmations.membersNamed(by: members.ownMembers), connected: connected,
+            now: now)
+    }
+
+    /// Drops the confirmations of nodes that no member names, and returns these nodes.
+    ///
+    /// What was durable at a majority that included them stays so.
+    mutating func removeUnknown(connected: [NodeID]) -> [NodeID] {
+        let gone = confirmations.confirmers.filter {
+            $0 != members.own && !connected.contains($0) && !members.isKnown($0)
+                && !members.hasBeenVoter($0)
+        }
+        for node in gone { confirmations.remove(node) }
+        return gone
+    }
+
+    /// Forgets a stream that is retired.
+    mutating func forget(_ process: ProcessID) { confirmations.forget(process) }
+
+    /// Advances the number up to which no receipt of this node's own records is pending.
+    ///
+    /// - Parameters:
+    ///   - synced: The number up to which they are synced here.
+    ///   - isConnected: Returns true for a connected member; receipts do not wait for others.
+    /// - Returns: The number; `nil` if it is unchanged.
+    mutating func settle(synced: UInt64, isConnected: (NodeID) -> Bool) -> UInt64? {
+        var count = synced
+        guard count > settledNumber else { return nil }
+        for node in members.known where node != members.own && isConnected(node) {
+            count = min(count, confirmations.count(of: process, by: node))
+        }
+        guard count > settledNumber else { return nil }
+        settledNumber = count
+        return count
+    }
+
+    // MARK: Queries
+
+    /// Returns the progress of a record that is held since `heldSince`.
+    func receipt(of record: InvalidationRecord, heldSince: Instant) -> Receipt {
+        let lines = members.known.map { node in
+            Receipt.MemberConfirmation(node, status(of: node, record.id, since: heldSince))
+        }
+        let majorityAt = members.majorityInstant { confirmations.instant(of: record.id, by: $0) }
+        return Receipt(
+            record: record, heldSince: heldSince, confirmations: lines, majorityAt: majorityAt,
+            boundedAt: majorityAt.map { $0 + settings.fenceDuration })
+    }
+
+    private func status(
+        of node: NodeID, _ name: RecordID, since: Instant
+    ) -> Receipt.ConfirmationStatus {
+        if let instant = confirmations.instant(of: name, by: node) {
+            return .confirmed(elapsed: max(.zero, instant - since))
+        }
+        return members.unreachableSince[node].map { .unreachable(since: $0) } ?? .pending
+    }
+
+    /// Returns the number of this node's purges that some voter has not confirmed, reachable or
+    /// not; `synced` is the number up to which its records are synced here.
+    func pendingCount(synced: UInt64) -> UInt64 {
+        let others = members.voters.lazy.filter { $0 != members.own }
+        let had = others.map { confirmations.count(of: process, by: $0) }.min() ?? synced
+        guard had < synced else { return 0 }
+        let ofCount = ownConsensusNumbers.count { $0 > had && $0 <= synced }
+        return synced - had - UInt64(ofCount)
+    }
+
+    /// Returns true if all voters have confirmed the position; false without voters.
+    func isConfirmedByVoters(_ position: StreamPosition) -> Bool {
+        !members.voters.isEmpty
+            && members.voters.allSatisfy {
+                confirmations.count(of: position.process, by: $0) >= position.count
+            }
+    }
+
+    /// Returns how many invalidations up to `positions` another node has not confirmed.
+    func lag(of node: NodeID, behind positions: [StreamPosition]) -> UInt64 {
+        positions.reduce(0) { sum, position in
+            let had = confirmations.count(of: position.process, by: node)
+            return sum + (position.count > had ? position.count - had : 0)
+        }
+    }
+}
