@@ -73,6 +73,12 @@ enum JSONSchema {
         ["type": "string", "enum": JSON(choices)]
     }
 
+    static func enumeration<Choice: CaseIterable & RawRepresentable<String>>(
+        _: Choice.Type
+    ) -> JSON {
+        enumeration(Choice.allCases.map(\.rawValue))
+    }
+
     static func anyOf(_ shapes: JSON...) -> JSON { ["anyOf": .list(shapes)] }
 
     static func nullable(_ shape: JSON) -> JSON { anyOf(shape, ["type": "null"]) }

@@ -49,7 +49,7 @@ extension AdminOperation {
             .listHotEntries, "GET", "/admin/v1/hot", for: .read,
             "What is asked for most, of what memory holds",
             parameters: [.query("limit", .number(1...100), "How many; 12 if not said")],
-            responses: [Response(200, "The hottest first", HotEntriesDocument.schema)]),
+            responses: [Response(200, "The hottest first", DocumentList<HotEntryDocument>.schema)]),
         AdminOperation(
             .getEntry, "GET", "/admin/v1/entry", for: .read,
             "What the node holds under a URL, and what it would do with it",
@@ -103,7 +103,7 @@ extension AdminOperation {
         AdminOperation(
             .listOrigins, "GET", "/admin/v1/origins", for: .read,
             "How things stand with each origin",
-            responses: [Response(200, "The origins", OriginDocument.schema)]),
+            responses: [Response(200, "The origins", DocumentList<OriginDocument>.schema)]),
         AdminOperation(
             .getConfiguration, "GET", "/admin/v1/configuration", for: .read,
             "The settings that hold, and where each comes from",
@@ -145,7 +145,7 @@ extension AdminOperation {
         AdminOperation(
             .listMembers, "GET", "/admin/v1/members", for: .read,
             "Who is in the cluster, as this node believes",
-            responses: [Response(200, "The members", MemberDocument.schema)]),
+            responses: [Response(200, "The members", DocumentList<MemberDocument>.schema)]),
         AdminOperation(
             .forgetMembers, "POST", "/admin/v1/members/{nodes}/forget", for: .admin,
             "Count members no longer that will not come back",
@@ -185,7 +185,7 @@ extension AdminOperation {
             responses: [
                 Response(
                     200, "Receipts, the newest first; with id the one receipt",
-                    JSONSchema.anyOf(ReceiptDocument.listSchema, ReceiptDocument.schema)),
+                    JSONSchema.anyOf(DocumentList<ReceiptDocument>.schema, ReceiptDocument.schema)),
                 Response(problem: 404, "There is no receipt of this id"),
             ]),
         AdminOperation(
@@ -218,7 +218,7 @@ extension AdminOperation {
         AdminOperation(
             .listPrefetches, "GET", "/admin/v1/prefetches", for: .read,
             "The prefetches that run, and the last that are over",
-            responses: [Response(200, "The newest first", PrefetchDocument.listSchema)]),
+            responses: [Response(200, "The newest first", DocumentList<PrefetchDocument>.schema)]),
         AdminOperation(
             .beginPrefetch, "POST", "/admin/v1/prefetches", for: .purge,
             "Fetch images before clients ask for them",
@@ -245,12 +245,4 @@ extension AdminOperation {
                 Response(problem: 404, "There is no prefetch of this name"),
             ]),
     ]
-}
-
-/// The response of an operation that continues in the background: `{"status": …}`.
-package enum OperationStatusDocument {
-    static let schema = JSONSchema.object(.required("status", JSONSchema.string))
-
-    /// Returns the document; `state` is one word.
-    package static func json(_ state: String) -> JSON { ["status": .text(state)] }
 }

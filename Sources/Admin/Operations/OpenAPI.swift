@@ -99,18 +99,10 @@ package enum OpenAPI {
     /// The media type of problem documents (RFC 9457).
     static let problemType = "application/problem+json"
 
-    private static let problem = problem(with: [])
+    private static let problem = ReceivedProblem.schema
 
-    /// Returns the schema of a problem document with additional members.
-    static func problem(with members: JSONSchema.Property...) -> JSON { problem(with: members) }
-
-    private static func problem(with members: [JSONSchema.Property]) -> JSON {
-        JSONSchema.object(
-            [
-                .required("type", JSONSchema.text(pattern: "^urn:nuthatch:problem:[a-z-]+$")),
-                .required("title", JSONSchema.string),
-                .required("status", JSONSchema.integer(400...599)),
-                .optional("detail", JSONSchema.string),
-            ] + members)
+    /// Returns the schema of a problem document with an additional member.
+    static func problem(with member: JSONSchema.Property) -> JSON {
+        JSONSchema.object(ReceivedProblem.fields.map(\.property) + [member])
     }
 }
