@@ -69,8 +69,7 @@ final class NodeCore: Sendable {
     /// A lock held while an index of variants is looked up and created.
     let indexing = Mutex<Void>(())
     private let onOperatorCommand = Mutex<(@Sendable (OperatorCommand) -> Void)?>(nil)
-    private let configurationDocumentState = Mutex(
-        ConfigurationDocument(rows: [], sites: [], images: []))
+    private let configurationDocumentState = Mutex(ConfigurationDocument())
     /// The rate limit of the admin port.
     let adminGate = Mutex(AdminRateLimiter())
     /// The prefetches that operators have started.

@@ -42,7 +42,7 @@ struct Expression {
     /// The families of the table that it is about.
     var families: [MetricFamily] {
         selectors.compactMap { selector in
-            MetricFamily.table.first { $0.sampleNames.contains(selector.name) }
+            MetricTable.families.first { $0.sampleNames.contains(selector.name) }
         }
     }
 

@@ -4,7 +4,7 @@ import Testing
 @Suite("The table of metrics")
 struct MetricTableTests {
     /// What the families have, sums apart, in the table's order.
-    private let metrics = MetricFamily.table.flatMap { family -> [Metric] in
+    private let metrics = MetricTable.families.flatMap { family -> [Metric] in
         if case .node(_, let series) = family.source { series.map(\.metric) } else { [] }
     }
 
@@ -18,7 +18,7 @@ struct MetricTableTests {
 
     @Test("so is what is measured of sites, outcomes and members")
     func everyMetricOfPartsHasOneFamily() {
-        let sources = MetricFamily.table.map(\.source)
+        let sources = MetricTable.families.map(\.source)
         let ofSites = sources.flatMap { source -> [SiteMetric] in
             if case .sites(_, let series) = source { series.map(\.metric) } else { [] }
         }
@@ -41,7 +41,7 @@ struct MetricTableTests {
         #expect(Metric.allCases.count <= 256)
     }
 
-    @Test("names follow Prometheus' rules, with the unit behind", arguments: MetricFamily.table)
+    @Test("names follow Prometheus' rules, with the unit behind", arguments: MetricTable.families)
     func namesFollowTheRules(family: MetricFamily) throws {
         #expect(try /nuthatch(_[a-z]+)+/.wholeMatch(in: family.name) != nil)
         #expect(family.name.hasSuffix("_total") == (family.kind == .counter))
@@ -55,7 +55,7 @@ struct MetricTableTests {
 
     @Test("no two families have a name in common, however it is written")
     func namesAreUnique() {
-        let names = MetricFamily.table.flatMap { family in
+        let names = MetricTable.families.flatMap { family in
             switch family.kind {
             case .counter: [family.baseName, family.name]
             case .gauge: [family.name]
@@ -65,7 +65,7 @@ struct MetricTableTests {
         #expect(Set(names).count == names.count)
     }
 
-    @Test("series have different values of one label, or are one", arguments: MetricFamily.table)
+    @Test("series have different values of one label, or are one", arguments: MetricTable.families)
     func labelsTellSeriesApart(family: MetricFamily) {
         #expect(Set(family.labels).count == family.labels.count)
         guard let label = family.labels.last, let values = family.values(of: label) else {
@@ -79,11 +79,11 @@ struct MetricTableTests {
 
     @Test("what is added up is counted elsewhere, and nothing twice")
     func sums() {
-        let counters = MetricFamily.table.filter { $0.kind == .counter }.flatMap {
+        let counters = MetricTable.families.filter { $0.kind == .counter }.flatMap {
             family -> [Metric] in
             if case .node(_, let series) = family.source { series.map(\.metric) } else { [] }
         }
-        for family in MetricFamily.table {
+        for family in MetricTable.families {
             guard case .sums(_, let sums) = family.source else { continue }
             let parts = sums.flatMap(\.metrics)
             #expect(family.kind == .counter && Set(parts).count == parts.count)
@@ -93,7 +93,7 @@ struct MetricTableTests {
 
     @Test(
         "a meaning is a line without a full stop, advice is sentences",
-        arguments: MetricFamily.table)
+        arguments: MetricTable.families)
     func textsAreSentences(family: MetricFamily) {
         #expect(family.meaning.first?.isUppercase == true)
         #expect(!family.meaning.contains("\n") && !family.meaning.hasSuffix("."))

@@ -49,7 +49,7 @@ package struct DocumentField<Document>: Sendable {
 }
 
 extension DocumentField {
-    /// Returns a member that is always sent.
+    /// Declares a member that is always sent.
     ///
     /// - Parameters:
     ///   - name: the name in JSON.
@@ -58,6 +58,7 @@ extension DocumentField {
     ///   - schema: the JSON Schema of the value.
     ///   - isLenient: true if a client keeps the default where the member is missing, as in
     ///     documents of older nodes, or of another type.
+    /// - Returns: the member.
     static func required<Value: DocumentValue>(
         _ name: String, _ path: Path<Value>, _ meaning: String = "",
         as schema: JSON = Value.schema, isLenient: Bool = false

@@ -53,8 +53,9 @@ package struct ConfigurationDocument: AdminDocument {
         package static let fields: [Field] = [
             .required("name", \.name),
             .required("values", \.values),
-            .required("source", \.source, "Flag, environment, file and line, or built in"),
-            .required("needs_restart", \.needsRestart, "SIGHUP does not change it"),
+            .required("source", \.source, "Flag, environment variable, file and line, or default"),
+            .required(
+                "needs_restart", \.needsRestart, "True if a reload (SIGHUP) does not change it"),
             .required("allowed", \.allowed),
             .required("meaning", \.meaning),
         ]

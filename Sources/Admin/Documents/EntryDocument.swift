@@ -20,8 +20,9 @@ package struct EntryDocument: AdminDocument {
         .required("key", \.key),
         .required("variants", \.variants),
         .required(
-            "owners", \.owners, "The first owner first", as: JSONSchema.list(of: JSONSchema.id)),
-        .required("is_owner", \.isOwner, "This node is one of those who keep it"),
+            "owners", \.owners, "Node ids, the primary owner first",
+            as: JSONSchema.list(of: JSONSchema.id)),
+        .required("is_owner", \.isOwner, "True if this node is an owner"),
     ]
 
     /// The result of a request without cache directives for a variant at this moment.
@@ -88,7 +89,8 @@ package struct EntryDocument: AdminDocument {
         /// The members.
         package static let fields: [Field] = [
             .required("key", \.key),
-            .required("variant", \.name, "What /admin/v1/entry/body calls it", isLenient: true),
+            .required(
+                "variant", \.name, "The parameter variant of /admin/v1/entry/body", isLenient: true),
             .required("tier", \.tier, as: JSONSchema.enumeration(["memory", "disk"])),
             .required("also_on_disk", \.isAlsoOnDisk),
             .required("content_type", \.contentType),
@@ -98,17 +100,23 @@ package struct EntryDocument: AdminDocument {
             .nullable("last_modified", \.lastModified),
             .required("age_ms", \.ageMilliseconds),
             .required(
-                "fresh_ms", \.remainingFreshnessMilliseconds, "Negative: stale for so long",
+                "fresh_ms", \.remainingFreshnessMilliseconds,
+                "Remaining freshness; negative once stale",
                 as: ["type": "integer"]),
-            .nullable("validated_ms_ago", \.validatedMillisecondsAgo, "Since the origin was asked"),
-            .nullable("accesses", \.accesses, "As the disk has it"),
+            .nullable(
+                "validated_ms_ago", \.validatedMillisecondsAgo,
+                "Time since the last validation; null if unknown"),
+            .nullable(
+                "accesses", \.accesses,
+                "Accesses recorded on disk; null if the variant is not on disk"),
             .nullable("last_access_ms_ago", \.lastAccessMillisecondsAgo),
             .required(
-                "stamp", \.invalidationVersion, "Boot epoch, and invalidations applied in it"),
+                "stamp", \.invalidationVersion,
+                "Invalidation version: boot epoch, and invalidations applied in it"),
             .required("tags", \.tags),
-            .required("vary", \.vary, "What has selected it"),
+            .required("vary", \.vary, "Names of the request fields that select the variant"),
             .required(
-                "fields", \.headerFields, "The stored head",
+                "fields", \.headerFields, "Stored header fields as pairs of name and value",
                 as: JSONSchema.list(of: JSONSchema.list(of: JSONSchema.string, count: 2...2))),
             .required("verdict", \.decision, as: JSONSchema.enumeration(ServeDecision.self)),
             .required("why", \.reason),
@@ -144,6 +152,6 @@ package struct HotEntryDocument: ListedDocument {
         .required("content_type", \.contentType),
         .required("body_bytes", \.bodyBytes),
         .required("tier", \.tier, as: JSONSchema.enumeration(["memory"]), isLenient: true),
-        .required("accesses", \.accesses, "Estimated; what is long ago counts less"),
+        .required("accesses", \.accesses, "Estimated from samples; decays with time"),
     ]
 }

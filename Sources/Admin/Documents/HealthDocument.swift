@@ -28,8 +28,8 @@ package struct HealthDocument: AdminDocument {
     /// The members of `/readyz`.
     package static let fields: [Field] = [
         .required("status", \.status, as: JSONSchema.enumeration(Readiness.self)),
-        .optional("fenced", \.isFenced, "It cannot prove that nobody purged without it"),
-        .optional("counted", \.isVoter, "False while it is not counted, else left out"),
+        .optional("fenced", \.isFenced, "True if the fence is closed, otherwise absent"),
+        .optional("counted", \.isVoter, "False if the node is not a voter, otherwise absent"),
     ]
 }
 

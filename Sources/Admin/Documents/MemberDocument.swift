@@ -44,21 +44,22 @@ package struct MemberDocument: ListedDocument {
         .required(
             "state", \.state,
             as: JSONSchema.enumeration(["alive", "suspected", "dead", "left", "unknown"])),
-        .required("counted", \.isVoter, "Majorities are of it, and receipts wait for it"),
+        .required(
+            "counted", \.isVoter, "The member is a voter: majorities and receipts depend on it"),
         .nullable(
             "contact_ms_ago", \.millisecondsSinceContact,
-            "Since it was asked last which invalidations it has, and answered"),
-        .required("self", \.isSelf, "The node that is asked"),
+            "Time since its last reply about its invalidations; null if it never replied"),
+        .required("self", \.isSelf, "The member is the node that responds"),
         .required("connected", \.isConnected),
         .required("caught_up", \.isCaughtUp),
         .required("draining", \.isDraining),
         .required("weight", \.weight),
         .required(
-            "weight_counted", \.effectiveWeight, "What of the weight the ring counts",
+            "weight_counted", \.effectiveWeight, "The part of the weight that the ring uses",
             isLenient: true),
-        .required("ring_share", \.primaryShare, "What it owns first of all keys"),
+        .required("ring_share", \.primaryShare, "The share of keys that it owns as primary"),
         .nullable(
             "lag_records", \.lagRecords,
-            "Invalidations that are synced here and that it has not confirmed"),
+            "Invalidations synced here that it has not confirmed; null if unknown"),
     ]
 }

@@ -26,9 +26,12 @@ package struct OriginDocument: ListedDocument {
         .required("origin", \.origin),
         .required("connections", \.connections),
         .required("idle", \.idle),
-        .required("waiting", \.waiting, "Fetches that wait for a connection"),
-        .required("circuit", \.circuit, as: JSONSchema.enumeration(["closed", "open", "half-open"])),
-        .required("failures", \.failures, "Since the last whole answer"),
-        .optional("retry_after_ms", \.retryAfterMilliseconds, "Until an open circuit is tried"),
+        .required("waiting", \.waiting, "Fetches waiting for a connection"),
+        .required(
+            "circuit", \.circuit, as: JSONSchema.enumeration(["closed", "open", "half-open"])),
+        .required("failures", \.failures, "Failed fetches since the last complete response"),
+        .optional(
+            "retry_after_ms", \.retryAfterMilliseconds,
+            "Time until an open circuit admits a fetch; absent if it is not open"),
     ]
 }

@@ -89,20 +89,21 @@ package struct PrefetchDocument: ListedDocument {
 
     /// The members.
     package static let fields: [Field] = [
-        .required("prefetch", \.prefetch, "Its name in paths"),
+        .required("prefetch", \.prefetch, "The name of the job in paths"),
         .required("source", \.source),
         .optional("sitemap", \.sitemap),
         .required("state", \.state),
-        .required("urls_total", \.urlsTotal, "Known so far, without repeats"),
-        .required("urls_done", \.urlsDone, "Held, fetched and failed"),
+        .required("urls_total", \.urlsTotal, "URLs known so far, without duplicates"),
+        .required("urls_done", \.urlsDone, "The sum of urls_held, urls_fetched and urls_failed"),
         .required(
-            "urls_held", \.urlsCached, "In memory or on disk of this node, and still good"),
+            "urls_held", \.urlsCached, "Already in memory or on disk of this node, and valid"),
         .required(
-            "urls_fetched", \.urlsFetched, "Brought by an origin, or by the node that owns them"),
+            "urls_fetched", \.urlsFetched, "Fetched from an origin or from their owner"),
         .required("urls_failed", \.urlsFailed),
-        .required("sitemaps_failed", \.sitemapsFailed, "Could not be read"),
-        .required("body_bytes", \.bodyBytes, "Of those held and fetched"),
-        .required("running_ms", \.elapsedMilliseconds, "From its beginning until now, or its end"),
+        .required("sitemaps_failed", \.sitemapsFailed, "Sitemaps that could not be read"),
+        .required("body_bytes", \.bodyBytes, "Total size of the bodies held and fetched"),
+        .required(
+            "running_ms", \.elapsedMilliseconds, "Time from the start until now, or until the end"),
         .required(
             "faults", \.failures,
             as: JSONSchema.list(of: Failure.schema, count: 0...failuresMax)),

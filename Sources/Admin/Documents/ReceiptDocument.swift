@@ -123,24 +123,28 @@ package struct ReceiptDocument: ListedDocument {
     /// The members of the JSON object.
     package static let fields: [Field] = [
         .required("receipt", \.receipt, as: ReceiptID.schema),
-        .required("id", \.id, "The client's, or the one that the node made"),
+        .required("id", \.id, "The id that the client gave, or the one that the node generated"),
         .required("mode", \.mode, as: JSONSchema.enumeration(["hard", "soft"])),
         .nullable("issued_by", \.issuer, as: JSONSchema.id),
         .required(
-            "seen_by", \.observer, "The node whose view this is; all times are of its clock",
+            "seen_by", \.observer, "The node whose view this is; all times are measured by it",
             as: JSONSchema.id, isLenient: true),
-        .required("held_ms", \.ageMilliseconds, "How long this node has had it"),
+        .required("held_ms", \.ageMilliseconds, "Time since this node received the purge"),
         .derived(
             "all_confirmed", \.isFullyConfirmed,
-            "Every node that can serve has applied and synced it"),
+            "Every node that can serve has applied and synced the purge"),
         .derived("confirmed", \.confirmed),
         .derived("pending", \.pending),
         .derived("unreachable", \.unreachable),
-        .nullable("majority_ms", \.majorityMilliseconds, "After that a majority had it"),
+        .nullable(
+            "majority_ms", \.majorityMilliseconds,
+            "Time until a majority of voters had the purge; null if none has"),
         .nullable(
             "bounded_in_ms", \.millisecondsUntilBounded,
-            "In how long, from now, no node serves what is covered"),
-        .required("members_known", \.areMembersKnown, "Nobody else can serve", isLenient: true),
+            "Time from now after which no node serves the purged entries, confirmed or not"),
+        .required(
+            "members_known", \.areMembersKnown, "No node outside members can serve", isLenient: true
+        ),
         .required("members", \.members),
         .required(
             "targets", \.targets, as: JSONSchema.list(of: PurgeRequest.targetSchema)),
@@ -182,7 +186,8 @@ extension PurgeRequest {
 
     static let schema = JSONSchema.object(
         .optional(
-            "id", JSONSchema.text(length: 1...idBytesMax, pattern: id), "Makes a repeat harmless"),
+            "id", JSONSchema.text(length: 1...idBytesMax, pattern: id),
+            "Makes repeated requests idempotent"),
         .optional("mode", JSONSchema.enumeration(["hard", "soft"])),
         .required("targets", JSONSchema.list(of: targetSchema, count: 1...targetsMax)),
         .optional("wait", JSONSchema.enumeration(PurgeAcknowledgement.allCases.map(\.rawValue))),

@@ -53,7 +53,7 @@ package struct RingDocument: AdminDocument {
         .required("members", \.shares),
         .required(
             "strip", \.ownershipSample,
-            "Who owns first, by place in members, at slots evenly apart",
+            "Primary owners at evenly spaced slots, as indices into members",
             as: JSONSchema.list(
                 of: JSONSchema.count, count: ownershipSampleCount...ownershipSampleCount)),
     ]

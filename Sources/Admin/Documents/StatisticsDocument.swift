@@ -46,7 +46,7 @@ package struct StatisticsDocument: AdminDocument {
 
     /// The members.
     package static let fields: [Field] = [
-        .required("at_ms", \.uptimeMilliseconds, "Since the start"),
+        .required("at_ms", \.uptimeMilliseconds, "Time since the start of the node"),
         .required("requests", \.requests),
         .required("bytes", \.bytes),
         .required("origin", \.origin),

@@ -41,15 +41,20 @@ package struct StatusDocument: AdminDocument {
         .required("process", \.process, as: JSONSchema.id),
         .required("version", \.version),
         .required("uptime_ms", \.uptimeMilliseconds),
-        .required("role", \.role, "What who asks may do", as: JSONSchema.enumeration(AdminRole.self)),
-        .required("readiness", \.readiness, as: JSONSchema.enumeration(Readiness.self)),
-        .derived("fenced", \.isFenced, "It cannot prove that nobody purged without it"),
-        .nullable("fenced_ms", \.fencedMilliseconds, "For how long"),
-        .required("memory", \.memory),
-        .nullable("disk", \.disk, "Null without a disk"),
-        .nullable("cluster", \.cluster, "Null for a node that is in no cluster"),
         .required(
-            "missing", \.unreachableSeeds, "Places that do not answer a joining node",
+            "role", \.role, "The role of the caller", as: JSONSchema.enumeration(AdminRole.self)),
+        .required("readiness", \.readiness, as: JSONSchema.enumeration(Readiness.self)),
+        .derived(
+            "fenced", \.isFenced,
+            "The fence is closed: the node may lack purges, and revalidates before it serves"),
+        .nullable(
+            "fenced_ms", \.fencedMilliseconds, "Time since the fence closed; null if it is open"),
+        .required("memory", \.memory),
+        .nullable("disk", \.disk, "Null for a node without a disk tier"),
+        .nullable("cluster", \.cluster, "Null for a node outside any cluster"),
+        .required(
+            "missing", \.unreachableSeeds,
+            "Seeds that do not reply to a joining node, with the reason",
             isLenient: true),
         .required("invalidations", \.invalidations),
         .required("sites", \.sites),
@@ -83,7 +88,7 @@ extension StatusDocument {
         package static let fields: [Field] = [
             .required("used_bytes", \.usedBytes),
             .required("limit_bytes", \.limitBytes),
-            .required("pinned_bytes", \.pinnedBytes, "Evicted, and still being sent"),
+            .required("pinned_bytes", \.pinnedBytes, "Evicted entries that are still being sent"),
             .required("entries", \.entries),
         ]
     }
@@ -149,11 +154,11 @@ extension StatusDocument {
             .required("members_alive", \.aliveCount),
             .required("members_counted", \.voterCount),
             .required(
-                "offers_pending", \.offersPending, "Images that others are to take, or to answer for"
+                "offers_pending", \.offersPending, "Handoff offers that are queued or unanswered"
             ),
-            .required("handing_over", \.isHandingOff, "It hands over all that it holds, to go"),
+            .required("handing_over", \.isHandingOff, "The node is handing off all its entries"),
             .required(
-                "joining", \.isJoining, "It looks for its cluster and has found none",
+                "joining", \.isJoining, "The node has not found its cluster yet",
                 isLenient: true),
         ]
     }
@@ -183,7 +188,7 @@ extension StatusDocument {
             .required("records", \.records),
             .required(
                 "receipts_pending", \.receiptsPending,
-                "Purges of this node that a counted member lacks"),
+                "Purges issued by this node that a voter has not confirmed"),
         ]
     }
 }

@@ -95,6 +95,6 @@ package struct SupportDocument: AdminDocument {
         .required("origins", \.origins),
         .required("purges", \.purges),
         .required("prefetches", \.prefetches),
-        .required("metrics", \.metrics, "As /metrics has them"),
+        .required("metrics", \.metrics, "The metrics in the text format of /metrics"),
     ]
 }

@@ -128,16 +128,20 @@ package struct AdminOperation: Sendable {
         _ role: AdminRole?, hasBody: Bool, _ parameters: [AdminParameter]
     ) -> [Response] {
         var responses = [
-            Response(problem: 400, "The request, or its query, cannot be understood"),
-            Response(problem: 414, "The target is too long"),
-            Response(problem: 431, "The fields are too long"),
+            Response(problem: 400, "The request or its query is malformed"),
+            Response(problem: 414, "The request target is too long"),
+            Response(problem: 431, "The header fields are too long"),
         ]
         if role != nil {
             responses += [
-                Response(problem: 401, "A token is needed, or this one is not known"),
-                Response(problem: 403, "The role is too small, or a page of another site asks"),
-                Response(problem: 421, "Without a token the host must be an address or localhost"),
-                Response(problem: 429, "Too many wrong tokens, or reports for this one"),
+                Response(problem: 401, "A token is required, or the token is unknown"),
+                Response(
+                    problem: 403,
+                    "The role of the token is insufficient, or the request comes from a page of another site"
+                ),
+                Response(
+                    problem: 421, "Without a token, the host must be an IP address or localhost"),
+                Response(problem: 429, "Too many wrong tokens, or too many requests with this one"),
             ]
         }
         if hasBody { responses.append(Response(problem: 413, "The body is too large")) }
@@ -210,7 +214,7 @@ package struct AdminParameter: Sendable {
         case .duration(let range):
             "\(DurationText.format(range.lowerBound)) to "
                 + "\(DurationText.format(range.upperBound)), with ms, s or m"
-        case .nodes: "32 hexadecimal digits, or several times so many with commas between them"
+        case .nodes: "node ids of 32 hexadecimal digits, separated by commas"
         case .receipt: "32 hexadecimal digits, a hyphen and a number from 1"
         }
     }

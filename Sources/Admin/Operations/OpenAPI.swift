@@ -11,8 +11,9 @@ package enum OpenAPI {
                 "title": "Nuthatch admin API", "version": .text(version),
                 "license": ["name": "Apache-2.0", "identifier": "Apache-2.0"],
                 "description": .text(
-                    "Counters count since the start of the process. Ages are …_ms_ago, lengths of "
-                        + "time …_ms, sizes …_bytes; all are measured by the node that answers."),
+                    "Counters start at zero with the process. Names end in _ms_ago for ages, in _ms "
+                        + "for durations and in _bytes for sizes. All times are measured by the "
+                        + "node that responds."),
             ],
             "servers": [["url": "/"]],
             "paths": .object(paths),
@@ -20,7 +21,7 @@ package enum OpenAPI {
                 "securitySchemes": [
                     "token": [
                         "type": "http", "scheme": "bearer",
-                        "description": "A token of admin-token-file",
+                        "description": "A token from the file that admin-token-file names",
                     ]
                 ],
                 "schemas": ["Problem": problem],
@@ -50,7 +51,7 @@ package enum OpenAPI {
         ]
         if let role = operation.role {
             members.append(
-                JSON.Member("description", .text("For tokens of the role \(role.rawValue).")))
+                JSON.Member("description", .text("Requires the role \(role.rawValue).")))
             // A node without tokens needs none on loopback.
             members.append(JSON.Member("security", [["token": []], [:]]))
         } else {

@@ -38,10 +38,14 @@ package struct PrefetchRequest: Hashable, Sendable {
             .required(
                 "urls",
                 JSONSchema.list(of: JSONSchema.text(length: 1...urlBytesMax), count: 1...urlsMax)),
-            .optional("accept", acceptSchema, "Decides which variants are kept; */* if not said")),
+            .optional(
+                "accept", acceptSchema,
+                "The Accept field of the requests, which selects the variants; */* by default")),
         JSONSchema.object(
             .required("sitemap", JSONSchema.text(length: 1...urlBytesMax), "The URL of a sitemap"),
-            .optional("accept", acceptSchema, "Decides which variants are kept; */* if not said")))
+            .optional(
+                "accept", acceptSchema,
+                "The Accept field of the requests, which selects the variants; */* by default")))
 
     private static let acceptSchema = JSONSchema.text(length: 1...acceptBytesMax)
 }

@@ -1,4 +1,4 @@
-import Admin
+package import Admin
 import Glibc
 import Ground
 
@@ -69,7 +69,7 @@ extension Commands {
                 guard !progress.isEmptied else { return finish("stopped", .succeeded) }
                 return finish("stopped before all was handed over", .incomplete)
             }
-            let report = try client.document(StatisticsReport.self, of: exchange)
+            let report = try client.document(StatisticsDocument.self, of: exchange)
             progress.update(report)
             if progress.isFinished, !order.stopsNode || progress.offersLeft > 0 {
                 guard progress.offersLeft > 0 else { return finish("handed over", .succeeded) }
@@ -90,8 +90,7 @@ extension Commands {
     private func finish(_ words: String, _ ending: CommandOutcome) -> CommandOutcome {
         console.clearProgress()
         if options.isJSON {
-            let document: JSON = ["status": .text(words)]
-            console.print(document.compactText)
+            console.print(OperationStatusDocument(words).json.compactText)
         } else if ending == .succeeded {
             console.print(words)
         } else {
@@ -125,7 +124,7 @@ package struct DrainProgress: Hashable, Sendable {
     package init() {}
 
     /// Adds the latest statistics.
-    package mutating func update(_ report: StatisticsReport) {
+    package mutating func update(_ report: StatisticsDocument) {
         offersLeft = report.cluster?.offersPending ?? 0
         offersMax = max(offersMax, offersLeft)
         let share = report.members.first(where: \.isSelf)?.primaryShare ?? 0

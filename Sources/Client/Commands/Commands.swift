@@ -69,7 +69,7 @@ package struct Commands: Sendable {
 
     /// Shows the members of the cluster as the node sees them.
     package func members() -> CommandOutcome {
-        show(NodeClient.request(.listMembers), as: MemberDocument.Page.self) {
+        show(NodeClient.request(.listMembers), as: DocumentList<MemberDocument>.self) {
             $0.lines(columnsMax: console.columns)
         }
     }
@@ -108,7 +108,8 @@ package struct Commands: Sendable {
             let client = try options.client()
             let question = NodeClient.request(.listMembers)
             let response = try client.send(question)
-            let page = try client.document(MemberDocument.Page.self, in: response, to: question)
+            let page = try client.document(
+                DocumentList<MemberDocument>.self, in: response, to: question)
             console.printNotice(page.recoverySummary)
             if !isSure, let ending = confirm("Go on?", "recover") { return ending }
             let done = try client.send(NodeClient.request(.recover))
@@ -135,7 +136,7 @@ extension Commands {
             }
         }
         return show(
-            NodeClient.request(.getEntry, query: [("url", url)]), as: EntryReport.self
+            NodeClient.request(.getEntry, query: [("url", url)]), as: EntryDocument.self
         ) { report in
             var lines = report.lines(columnsMax: console.columns)
             guard withHeads else { return lines }

@@ -51,14 +51,12 @@ extension RequestHandler {
         case .getEntry: sendEntry(query["url"] ?? "")
         case .getEntryBody:
             sendEntryBody(query["url"] ?? "", key: query["key"], variant: query["variant"])
-        case .listMembers: send(MemberDocument.json(node.memberRows()))
+        case .listMembers: send(DocumentList(node.memberRows()).json)
         case .forgetMembers: send("forgetting", unless: node.forgetMembers(arguments[0]))
         case .bootstrap: send("opened", unless: node.bootstrap())
         case .recover: send("recovering", unless: node.recover())
         case .getRing: send(node.ringDocument().json)
-        case .listOrigins:
-            let standings = node.originCoordinator.statuses(now: SystemClock.now())
-            send(OriginDocument.json(standings.map(OriginDocument.init)))
+        case .listOrigins: send(node.originDocuments().json)
         case .getConfiguration: send(node.configurationDocument.json)
         case .getLogLevel: send(LogLevelDocument(node.logger.logLevel.rawValue).json)
         case .setLogLevel: setLogLevel(body, operation)
@@ -72,7 +70,7 @@ extension RequestHandler {
         case .cancelPrefetch: cancelPrefetch(arguments[0])
         case .drain:
             node.handleOperatorCommand(.drain(stops: query["stop"] == "true"))
-            send(OperationStatusDocument.json("draining"), status: 202)
+            send(OperationStatusDocument("draining").json, status: 202)
         case .undrain: undrain()
         }
     }
@@ -112,7 +110,7 @@ extension RequestHandler {
     /// Sends `problem` if the operation was refused, otherwise 202 with `state`.
     private func send(_ state: String, unless problem: Problem?) {
         if let problem { return sendProblem(problem) }
-        send(OperationStatusDocument.json(state), status: 202)
+        send(OperationStatusDocument(state).json, status: 202)
     }
 
     /// Ends a drain, unless the node is stopping.
@@ -121,7 +119,7 @@ extension RequestHandler {
             return sendProblem(.nodeStopping)
         }
         context.node.handleOperatorCommand(.undrain)
-        send(OperationStatusDocument.json("ready"), status: 202)
+        send(OperationStatusDocument("ready").json, status: 202)
     }
 
     // MARK: On the data port
@@ -168,13 +166,13 @@ extension RequestHandler {
 
     /// Sends the health or readiness page.
     private func sendHealth(_ name: AdminOperation.ID, _ query: AdminQuery?) {
-        guard name == .getReadiness else { return send(HealthDocument.alive) }
+        guard name == .getReadiness else { return send(HealthDocument().json) }
         let readiness = context.node.readiness.value
         let isFenced = !context.node.fence.isOpen(at: SystemClock.now())
         let isCounted = context.purges.isVoter
         let needs = query?["unfenced"] != "true" || (!isFenced && isCounted)
         send(
-            HealthDocument.json(readiness, isFenced: isFenced, isVoter: isCounted),
+            HealthDocument(readiness, isFenced: isFenced, isVoter: isCounted).json,
             status: HealthDocument.status(readiness, requiring: needs))
     }
 
@@ -227,7 +225,7 @@ extension RequestHandler {
 
     /// Sends the documents of all prefetches.
     func sendPrefetches() {
-        send(PrefetchDocument.json(context.node.prefetcher.documents()))
+        send(DocumentList(context.node.prefetcher.documents()).json)
     }
 
     /// Sends the document of the prefetch with this name.

@@ -22,7 +22,7 @@ extension RequestHandler {
             logged = LoggedRequest(
                 parser, bytes, over: protocolVersion, on: plane, as: requestID, now)
         }
-        cacheResult = .none
+        cacheResult = .generated
         startedAt = now
         guard plane != .admin else { return respondToAdmin(bytes, body: body) }
         if siteCounters != nil { resetSite() }
@@ -196,7 +196,7 @@ extension RequestHandler {
         // Admin and internal requests are excluded from the metrics.
         guard plane == .data else { return }
         context.responseStarted(status, cacheResult)
-        if let siteCounters { siteCounters.add(.requests(cacheResult.outcome)) }
+        if let siteCounters { siteCounters.add(.requests(cacheResult)) }
     }
 
     /// Counts and logs the response, and reports its end to the writer.
@@ -206,7 +206,7 @@ extension RequestHandler {
         if plane == .data {
             context.responseEnded(cacheResult, begunAt: startedAt, bodyBytes: responseBodyBytes)
             if let siteCounters {
-                siteCounters.add(.bodyBytes(cacheResult.outcome), Int(clamping: responseBodyBytes))
+                siteCounters.add(.bodyBytes(cacheResult), Int(clamping: responseBodyBytes))
             }
         }
         if logged != nil { log(isComplete: true) }

@@ -215,7 +215,7 @@ extension RequestHandler {
                 logged = LoggedRequest(unreadableOn: plane, as: requestID, startedAt)
             }
         }
-        cacheResult = .none
+        cacheResult = .generated
         (responseStatus, responseBodyBytes) = (0, 0)
         resetSite()
         sendProblem(problem)

@@ -172,7 +172,7 @@ extension RequestHandler {
             proceed()
         case .started(let run, let reader):
             cacheResult =
-                query.mode == .verbatim ? .passed : stale == nil ? .miss : .revalidated
+                query.mode == .verbatim ? .bypassed : stale == nil ? .miss : .revalidated
             waiting.isInitiator = true
             if stale != nil, query.isImage || waiting.reason == .uriMiss { waiting.reason = .stale }
             waiting.isCollapsed = false

@@ -91,7 +91,7 @@ final class RequestHandler: FetchReader {
     var eventStream: EventStream?
 
     /// How the cache contributed to the response.
-    var cacheResult = CacheResult.none
+    var cacheResult = CacheOutcome.generated
     // For the access log; `logged` is `nil` without a log, or without a request in progress.
     var logged: LoggedRequest?
     var responseStatus: UInt16 = 0
@@ -279,7 +279,7 @@ extension RequestHandler {
             AccessLine(
                 request, remote: forwarding?.client.map { "\($0)" } ?? client?.remote ?? "-",
                 milliseconds: SystemClock.wallMilliseconds(), status: responseStatus,
-                bodyBytes: responseBodyBytes, outcome: cacheResult.text, isComplete: isComplete,
+                bodyBytes: responseBodyBytes, outcome: cacheResult.logText, isComplete: isComplete,
                 duration: SystemClock.now() - request.startedAt))
     }
 }
