@@ -31,7 +31,7 @@ struct DocumentDecodingTests {
             document.unreachableSeeds = ["a:1: no route"]
         }
         try check { (document: inout StatisticsDocument) in
-            (document.requests.memory, document.bytes.none) = (.max >> 1, 1)
+            (document.requests.memory, document.bytes.none) = (1 << 62, 1)
             document.latency.bounds = [1, 2]
             document.members = [MemberDocument()]
         }

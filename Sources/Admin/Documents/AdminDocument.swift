@@ -18,7 +18,7 @@ extension AdminDocument {
     package var json: JSON { .object(Self.fields.compactMap { $0.member(self) }) }
 
     /// The schema of the document.
-    package static var schema: JSON { JSONSchema.object(fields.map(\.property)) }
+    package static var schema: JSONSchema { .object(fields.map(\.property)) }
 
     /// Decodes a document; members that are not in the table are ignored.
     ///
@@ -61,7 +61,7 @@ extension DocumentField {
     /// - Returns: the member.
     static func required<Value: DocumentValue>(
         _ name: String, _ path: Path<Value>, _ meaning: String = "",
-        as schema: JSON = Value.schema, isLenient: Bool = false
+        as schema: JSONSchema = Value.schema, isLenient: Bool = false
     ) -> Self {
         Self(property: .required(name, schema, meaning), value: { $0[keyPath: path].json }) {
             document, container in
@@ -76,10 +76,10 @@ extension DocumentField {
     /// Returns a member that is sent as `null` for `nil`; `schema` is that of other values.
     static func nullable<Value: DocumentValue>(
         _ name: String, _ path: Path<Value?>,
-        _ meaning: String = "", as schema: JSON = Value.schema
+        _ meaning: String = "", as schema: JSONSchema = Value.schema
     ) -> Self {
         Self(
-            property: .required(name, JSONSchema.nullable(schema), meaning),
+            property: .required(name, .nullable(schema), meaning),
             value: { $0[keyPath: path]?.json ?? .null },
             decode: decoder(name, path))
     }
@@ -87,7 +87,7 @@ extension DocumentField {
     /// Returns a member that is left out for `nil`.
     static func optional<Value: DocumentValue>(
         _ name: String, _ path: Path<Value?>,
-        _ meaning: String = "", as schema: JSON = Value.schema
+        _ meaning: String = "", as schema: JSONSchema = Value.schema
     ) -> Self {
         Self(
             property: .optional(name, schema, meaning), value: { $0[keyPath: path]?.json },

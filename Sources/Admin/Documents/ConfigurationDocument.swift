@@ -111,7 +111,7 @@ package struct LogLevelDocument: AdminDocument {
 
     /// The level as the only member.
     package static let fields: [Field] = [
-        .required("level", \.level, as: JSONSchema.enumeration(levels))
+        .required("level", \.level, as: .enumeration(levels))
     ]
 
     /// Decodes and checks a level.

@@ -3,35 +3,35 @@ package protocol DocumentValue: Decodable, Sendable {
     /// The value as JSON.
     var json: JSON { get }
     /// The schema of such values.
-    static var schema: JSON { get }
+    static var schema: JSONSchema { get }
 }
 
 extension Bool: DocumentValue {
     /// The Boolean.
     package var json: JSON { .bool(self) }
     /// The schema of a Boolean.
-    package static var schema: JSON { JSONSchema.boolean }
+    package static var schema: JSONSchema { .boolean }
 }
 
 extension String: DocumentValue {
     /// The string.
     package var json: JSON { .text(self) }
     /// The schema of any string.
-    package static var schema: JSON { JSONSchema.string }
+    package static var schema: JSONSchema { .string }
 }
 
 extension Double: DocumentValue {
     /// The number, with its fraction.
     package var json: JSON { .decimal(self) }
     /// The schema of a share from 0 to 1.
-    package static var schema: JSON { JSONSchema.fraction }
+    package static var schema: JSONSchema { .fraction }
 }
 
 extension DocumentValue where Self: FixedWidthInteger {
     /// The number, clamped to the range of `Int64`.
     package var json: JSON { JSON(self) }
     /// The schema of a count; it is not negative.
-    package static var schema: JSON { JSONSchema.count }
+    package static var schema: JSONSchema { .count }
 }
 
 extension Int: DocumentValue {}
@@ -44,14 +44,14 @@ extension DocumentValue where Self: CaseIterable & RawRepresentable<String> {
     /// The raw value.
     package var json: JSON { .text(rawValue) }
     /// The schema of a choice among the raw values.
-    package static var schema: JSON { JSONSchema.enumeration(Self.self) }
+    package static var schema: JSONSchema { .enumeration(Self.self) }
 }
 
 extension Array: DocumentValue where Element: DocumentValue {
     /// The list.
     package var json: JSON { .list(map(\.json)) }
     /// The schema of a list of any length.
-    package static var schema: JSON { JSONSchema.list(of: Element.schema) }
+    package static var schema: JSONSchema { .list(of: Element.schema) }
 }
 
 /// Texts with names, in order.
@@ -78,7 +78,7 @@ package struct NamedTexts: DocumentValue, Equatable {
     /// The texts as an object.
     package var json: JSON { .object(members) }
     /// The schema of an object whose values are all strings.
-    package static var schema: JSON { JSONSchema.map(of: JSONSchema.string) }
+    package static var schema: JSONSchema { .map(of: .string) }
 }
 
 /// The name of a member of a JSON object.

@@ -19,9 +19,7 @@ package struct EntryDocument: AdminDocument {
         .required("url", \.url),
         .required("key", \.key),
         .required("variants", \.variants),
-        .required(
-            "owners", \.owners, "Node ids, the primary owner first",
-            as: JSONSchema.list(of: JSONSchema.id)),
+        .required("owners", \.owners, "Node ids, the primary owner first", as: .list(of: .id)),
         .required("is_owner", \.isOwner, "True if this node is an owner"),
     ]
 
@@ -91,18 +89,18 @@ package struct EntryDocument: AdminDocument {
             .required("key", \.key),
             .required(
                 "variant", \.name, "The parameter variant of /admin/v1/entry/body", isLenient: true),
-            .required("tier", \.tier, as: JSONSchema.enumeration(["memory", "disk"])),
+            .required("tier", \.tier, as: .enumeration(["memory", "disk"])),
             .required("also_on_disk", \.isAlsoOnDisk),
             .required("content_type", \.contentType),
             .required("body_bytes", \.bodyBytes),
-            .required("status", \.status, as: JSONSchema.integer(100...599)),
+            .required("status", \.status, as: .integer(100...599)),
             .nullable("etag", \.entityTag),
             .nullable("last_modified", \.lastModified),
             .required("age_ms", \.ageMilliseconds),
             .required(
                 "fresh_ms", \.remainingFreshnessMilliseconds,
                 "Remaining freshness; negative once stale",
-                as: ["type": "integer"]),
+                as: .anyInteger),
             .nullable(
                 "validated_ms_ago", \.validatedMillisecondsAgo,
                 "Time since the last validation; null if unknown"),
@@ -117,8 +115,8 @@ package struct EntryDocument: AdminDocument {
             .required("vary", \.vary, "Names of the request fields that select the variant"),
             .required(
                 "fields", \.headerFields, "Stored header fields as pairs of name and value",
-                as: JSONSchema.list(of: JSONSchema.list(of: JSONSchema.string, count: 2...2))),
-            .required("verdict", \.decision, as: JSONSchema.enumeration(ServeDecision.self)),
+                as: .list(of: .list(of: .string, count: 2...2))),
+            .required("verdict", \.decision, as: .enumeration(ServeDecision.self)),
             .required("why", \.reason),
         ]
     }
@@ -151,7 +149,7 @@ package struct HotEntryDocument: ListedDocument {
         .required("url", \.url),
         .required("content_type", \.contentType),
         .required("body_bytes", \.bodyBytes),
-        .required("tier", \.tier, as: JSONSchema.enumeration(["memory"]), isLenient: true),
+        .required("tier", \.tier, as: .enumeration(["memory"]), isLenient: true),
         .required("accesses", \.accesses, "Estimated from samples; decays with time"),
     ]
 }

@@ -27,7 +27,7 @@ package struct HealthDocument: AdminDocument {
 
     /// The members of `/readyz`.
     package static let fields: [Field] = [
-        .required("status", \.status, as: JSONSchema.enumeration(Readiness.self)),
+        .required("status", \.status, as: .enumeration(Readiness.self)),
         .optional("fenced", \.isFenced, "True if the fence is closed, otherwise absent"),
         .optional("counted", \.isVoter, "False if the node is not a voter, otherwise absent"),
     ]

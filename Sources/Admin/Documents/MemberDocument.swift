@@ -38,12 +38,11 @@ package struct MemberDocument: ListedDocument {
 
     /// The members of the JSON object.
     package static let fields: [Field] = [
-        .required("node", \.node, as: JSONSchema.id),
+        .required("node", \.node, as: .id),
         .required("process", \.process),
         .required("address", \.address),
         .required(
-            "state", \.state,
-            as: JSONSchema.enumeration(["alive", "suspected", "dead", "left", "unknown"])),
+            "state", \.state, as: .enumeration(["alive", "suspected", "dead", "left", "unknown"])),
         .required(
             "counted", \.isVoter, "The member is a voter: majorities and receipts depend on it"),
         .nullable(

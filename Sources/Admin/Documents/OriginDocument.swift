@@ -27,8 +27,7 @@ package struct OriginDocument: ListedDocument {
         .required("connections", \.connections),
         .required("idle", \.idle),
         .required("waiting", \.waiting, "Fetches waiting for a connection"),
-        .required(
-            "circuit", \.circuit, as: JSONSchema.enumeration(["closed", "open", "half-open"])),
+        .required("circuit", \.circuit, as: .enumeration(["closed", "open", "half-open"])),
         .required("failures", \.failures, "Failed fetches since the last complete response"),
         .optional(
             "retry_after_ms", \.retryAfterMilliseconds,

@@ -97,15 +97,12 @@ package struct PrefetchDocument: ListedDocument {
         .required("urls_done", \.urlsDone, "The sum of urls_held, urls_fetched and urls_failed"),
         .required(
             "urls_held", \.urlsCached, "Already in memory or on disk of this node, and valid"),
-        .required(
-            "urls_fetched", \.urlsFetched, "Fetched from an origin or from their owner"),
+        .required("urls_fetched", \.urlsFetched, "Fetched from an origin or from their owner"),
         .required("urls_failed", \.urlsFailed),
         .required("sitemaps_failed", \.sitemapsFailed, "Sitemaps that could not be read"),
         .required("body_bytes", \.bodyBytes, "Total size of the bodies held and fetched"),
         .required(
             "running_ms", \.elapsedMilliseconds, "Time from the start until now, or until the end"),
-        .required(
-            "faults", \.failures,
-            as: JSONSchema.list(of: Failure.schema, count: 0...failuresMax)),
+        .required("faults", \.failures, as: .list(of: Failure.schema, count: 0...failuresMax)),
     ]
 }

@@ -40,10 +40,9 @@ package struct ReceiptDocument: ListedDocument {
 
         /// The members of the JSON object.
         package static let fields: [Field] = [
-            .required("node", \.node, as: JSONSchema.id),
+            .required("node", \.node, as: .id),
             .required(
-                "standing", \.state,
-                as: JSONSchema.enumeration(["confirmed", "pending", "unreachable"])),
+                "standing", \.state, as: .enumeration(["confirmed", "pending", "unreachable"])),
             .optional("elapsed_ms", \.elapsedMilliseconds),
             .optional("unreachable_since_ms_ago", \.unreachableMilliseconds),
         ]
@@ -124,11 +123,11 @@ package struct ReceiptDocument: ListedDocument {
     package static let fields: [Field] = [
         .required("receipt", \.receipt, as: ReceiptID.schema),
         .required("id", \.id, "The id that the client gave, or the one that the node generated"),
-        .required("mode", \.mode, as: JSONSchema.enumeration(["hard", "soft"])),
-        .nullable("issued_by", \.issuer, as: JSONSchema.id),
+        .required("mode", \.mode, as: .enumeration(["hard", "soft"])),
+        .nullable("issued_by", \.issuer, as: .id),
         .required(
             "seen_by", \.observer, "The node whose view this is; all times are measured by it",
-            as: JSONSchema.id, isLenient: true),
+            as: .id, isLenient: true),
         .required("held_ms", \.ageMilliseconds, "Time since this node received the purge"),
         .derived(
             "all_confirmed", \.isFullyConfirmed,
@@ -146,8 +145,7 @@ package struct ReceiptDocument: ListedDocument {
             "members_known", \.areMembersKnown, "No node outside members can serve", isLenient: true
         ),
         .required("members", \.members),
-        .required(
-            "targets", \.targets, as: JSONSchema.list(of: PurgeRequest.targetSchema)),
+        .required("targets", \.targets, as: .list(of: PurgeRequest.targetSchema)),
     ]
 
     /// The number of members that have confirmed.
@@ -179,19 +177,18 @@ extension PurgeRequest {
     private static let id = #"^[^\x00-\x1f\x7f]+$"#
 
     static let targetSchema = JSONSchema.anyOf(
-        JSONSchema.object(.required("url", JSONSchema.text(length: 1...8192, pattern: url))),
-        JSONSchema.object(.required("prefix", JSONSchema.text(length: 1...8192, pattern: prefix))),
-        JSONSchema.object(.required("tag", JSONSchema.text(length: 1...1024, pattern: tag))),
-        JSONSchema.object(.required("everything", ["const": true])))
+        .object(.required("url", .text(length: 1...8192, pattern: url))),
+        .object(.required("prefix", .text(length: 1...8192, pattern: prefix))),
+        .object(.required("tag", .text(length: 1...1024, pattern: tag))),
+        .object(.required("everything", .alwaysTrue)))
 
     static let schema = JSONSchema.object(
         .optional(
-            "id", JSONSchema.text(length: 1...idBytesMax, pattern: id),
-            "Makes repeated requests idempotent"),
-        .optional("mode", JSONSchema.enumeration(["hard", "soft"])),
-        .required("targets", JSONSchema.list(of: targetSchema, count: 1...targetsMax)),
-        .optional("wait", JSONSchema.enumeration(PurgeAcknowledgement.allCases.map(\.rawValue))),
-        .optional("timeout_ms", JSONSchema.integer(0...60_000)))
+            "id", .text(length: 1...idBytesMax, pattern: id), "Makes repeated requests idempotent"),
+        .optional("mode", .enumeration(["hard", "soft"])),
+        .required("targets", .list(of: targetSchema, count: 1...targetsMax)),
+        .optional("wait", .enumeration(PurgeAcknowledgement.allCases.map(\.rawValue))),
+        .optional("timeout_ms", .integer(0...60_000)))
 }
 
 /// The name of a purge's receipt, the same at every node.

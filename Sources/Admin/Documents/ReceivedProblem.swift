@@ -36,10 +36,9 @@ package struct ReceivedProblem: AdminDocument {
     /// The members; of others' problems, only the title is needed.
     package static let fields: [Field] = [
         .required(
-            "type", \.type, as: JSONSchema.text(pattern: "^urn:nuthatch:problem:[a-z-]+$"),
-            isLenient: true),
+            "type", \.type, as: .text(pattern: "^urn:nuthatch:problem:[a-z-]+$"), isLenient: true),
         .required("title", \.title),
-        .required("status", \.status, as: JSONSchema.integer(400...599), isLenient: true),
+        .required("status", \.status, as: .integer(400...599), isLenient: true),
         .optional("detail", \.detail),
     ]
 }

@@ -21,7 +21,7 @@ package struct RingDocument: AdminDocument {
 
         /// The members.
         package static let fields: [Field] = [
-            .required("node", \.node, as: JSONSchema.id),
+            .required("node", \.node, as: .id),
             .required("share", \.primary),
             .required("second_share", \.secondary),
         ]
@@ -54,7 +54,7 @@ package struct RingDocument: AdminDocument {
         .required(
             "strip", \.ownershipSample,
             "Primary owners at evenly spaced slots, as indices into members",
-            as: JSONSchema.list(
-                of: JSONSchema.count, count: ownershipSampleCount...ownershipSampleCount)),
+            as: .list(
+                of: .count, count: ownershipSampleCount...ownershipSampleCount)),
     ]
 }

@@ -51,7 +51,7 @@ package struct StatisticsDocument: AdminDocument {
         .required("bytes", \.bytes),
         .required("origin", \.origin),
         .required("latency", \.latency),
-        .required("readiness", \.readiness, as: JSONSchema.enumeration(Readiness.self)),
+        .required("readiness", \.readiness, as: .enumeration(Readiness.self)),
         .derived("fenced", \.isFenced),
         .nullable("fenced_ms", \.fencedMilliseconds),
         .required("memory", \.memory),
@@ -169,7 +169,7 @@ package struct LatencyHistogram: AdminDocument {
     }
 
     private static let buckets = JSONSchema.list(
-        of: JSONSchema.count, count: LatencyBuckets.count...LatencyBuckets.count)
+        of: .count, count: LatencyBuckets.count...LatencyBuckets.count)
 
     /// The members.
     package static let fields: [Field] = [

@@ -37,13 +37,12 @@ package struct StatusDocument: AdminDocument {
 
     /// The members.
     package static let fields: [Field] = [
-        .required("node", \.node, as: JSONSchema.id),
-        .required("process", \.process, as: JSONSchema.id),
+        .required("node", \.node, as: .id),
+        .required("process", \.process, as: .id),
         .required("version", \.version),
         .required("uptime_ms", \.uptimeMilliseconds),
-        .required(
-            "role", \.role, "The role of the caller", as: JSONSchema.enumeration(AdminRole.self)),
-        .required("readiness", \.readiness, as: JSONSchema.enumeration(Readiness.self)),
+        .required("role", \.role, "The role of the caller", as: .enumeration(AdminRole.self)),
+        .required("readiness", \.readiness, as: .enumeration(Readiness.self)),
         .derived(
             "fenced", \.isFenced,
             "The fence is closed: the node may lack purges, and revalidates before it serves"),
@@ -158,8 +157,7 @@ extension StatusDocument {
             ),
             .required("handing_over", \.isHandingOff, "The node is handing off all its entries"),
             .required(
-                "joining", \.isJoining, "The node has not found its cluster yet",
-                isLenient: true),
+                "joining", \.isJoining, "The node has not found its cluster yet", isLenient: true),
         ]
     }
 

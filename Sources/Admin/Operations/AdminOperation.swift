@@ -60,7 +60,7 @@ package struct AdminOperation: Sendable {
     /// A required request body in JSON.
     package struct RequestBody: Sendable {
         /// The JSON Schema of the body.
-        package let schema: JSON
+        package let schema: JSONSchema
         /// The maximum size of the body in bytes.
         package let bytesMax: Int
     }
@@ -72,13 +72,13 @@ package struct AdminOperation: Sendable {
         /// The meaning as one clause, without a full stop.
         package let meaning: String
         /// The media type and the schema; `nil` for a problem document.
-        package let content: (type: String, shape: JSON)?
+        package let content: (type: String, schema: JSONSchema)?
         /// The other media types that content negotiation may select, with the same schema.
         package let otherTypes: [String]
 
         /// Creates a response in JSON.
-        package init(_ status: UInt16, _ meaning: String, _ shape: JSON) {
-            self.init(status, meaning, "application/json", shape)
+        package init(_ status: UInt16, _ meaning: String, _ schema: JSONSchema) {
+            self.init(status, meaning, "application/json", schema)
         }
 
         /// Creates a response of media type `type`.
@@ -88,15 +88,15 @@ package struct AdminOperation: Sendable {
         ///   - meaning: one clause, without a full stop.
         ///   - type: the media type.
         ///   - otherTypes: the media types that the client may ask for instead.
-        ///   - shape: the JSON Schema of the body.
+        ///   - schema: the JSON Schema of the body.
         package init(
             _ status: UInt16, _ meaning: String, _ type: String, otherTypes: [String] = [],
-            _ shape: JSON
+            _ schema: JSONSchema
         ) {
             self.status = status
             self.meaning = meaning
             self.otherTypes = otherTypes
-            content = (type, shape)
+            content = (type, schema)
         }
 
         /// Creates a response with a problem document.
@@ -137,7 +137,7 @@ package struct AdminOperation: Sendable {
                 Response(problem: 401, "A token is required, or the token is unknown"),
                 Response(
                     problem: 403,
-                    "The role of the token is insufficient, or the request comes from a page of another site"
+                    "The role is insufficient, or the request comes from a page of another site"
                 ),
                 Response(
                     problem: 421, "Without a token, the host must be an IP address or localhost"),
@@ -220,13 +220,13 @@ package struct AdminParameter: Sendable {
     }
 
     /// The JSON Schema of the value.
-    package var schema: JSON {
+    package var schema: JSONSchema {
         switch kind {
-        case .text(let bytesMax): JSONSchema.text(length: 1...bytesMax)
-        case .choice(let choices): JSONSchema.enumeration(choices)
-        case .number(let range): JSONSchema.integer(range)
-        case .duration: JSONSchema.text(pattern: "^[0-9]+(ms|s|m)$")
-        case .nodes: JSONSchema.text(pattern: "^[0-9a-f]{32}(,[0-9a-f]{32})*$")
+        case .text(let bytesMax): .text(length: 1...bytesMax)
+        case .choice(let choices): .enumeration(choices)
+        case .number(let range): .integer(range)
+        case .duration: .text(pattern: "^[0-9]+(ms|s|m)$")
+        case .nodes: .text(pattern: "^[0-9a-f]{32}(,[0-9a-f]{32})*$")
         case .receipt: ReceiptID.schema
         }
     }

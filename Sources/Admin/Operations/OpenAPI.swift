@@ -24,7 +24,7 @@ package enum OpenAPI {
                         "description": "A token from the file that admin-token-file names",
                     ]
                 ],
-                "schemas": ["Problem": problem],
+                "schemas": ["Problem": ReceivedProblem.schema.json],
             ],
         ]
     }
@@ -67,7 +67,7 @@ package enum OpenAPI {
                     "requestBody",
                     [
                         "required": true,
-                        "content": ["application/json": ["schema": body.schema]],
+                        "content": ["application/json": ["schema": body.schema.json]],
                     ]))
         }
         members.append(
@@ -82,28 +82,26 @@ package enum OpenAPI {
         [
             "name": .text(parameter.name), "in": parameter.isInPath ? "path" : "query",
             "required": .bool(parameter.isRequired), "description": .text(parameter.meaning),
-            "schema": parameter.schema,
+            "schema": parameter.schema.json,
         ]
     }
 
     private static func response(_ response: AdminOperation.Response) -> JSON {
-        let (type, shape) =
+        let (type, schema) =
             response.content
-            ?? (problemType, ["$ref": "#/components/schemas/Problem"])
+            ?? (problemType, JSONSchema(["$ref": "#/components/schemas/Problem"]))
         return [
             "description": .text(response.meaning),
             "content": .object(
-                ([type] + response.otherTypes).map { JSON.Member($0, ["schema": shape]) }),
+                ([type] + response.otherTypes).map { JSON.Member($0, ["schema": schema.json]) }),
         ]
     }
 
     /// The media type of problem documents (RFC 9457).
     static let problemType = "application/problem+json"
 
-    private static let problem = ReceivedProblem.schema
-
     /// Returns the schema of a problem document with an additional member.
-    static func problem(with member: JSONSchema.Property) -> JSON {
-        JSONSchema.object(ReceivedProblem.fields.map(\.property) + [member])
+    static func problem(with member: JSONSchema.Property) -> JSONSchema {
+        .object(ReceivedProblem.fields.map(\.property) + [member])
     }
 }

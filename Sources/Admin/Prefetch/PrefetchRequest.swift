@@ -34,15 +34,15 @@ package struct PrefetchRequest: Hashable, Sendable {
     package static let tooManyProblem = "prefetches-too-many"
 
     static let schema = JSONSchema.anyOf(
-        JSONSchema.object(
+        .object(
             .required(
                 "urls",
-                JSONSchema.list(of: JSONSchema.text(length: 1...urlBytesMax), count: 1...urlsMax)),
+                .list(of: .text(length: 1...urlBytesMax), count: 1...urlsMax)),
             .optional(
                 "accept", acceptSchema,
                 "The Accept field of the requests, which selects the variants; */* by default")),
-        JSONSchema.object(
-            .required("sitemap", JSONSchema.text(length: 1...urlBytesMax), "The URL of a sitemap"),
+        .object(
+            .required("sitemap", .text(length: 1...urlBytesMax), "The URL of a sitemap"),
             .optional(
                 "accept", acceptSchema,
                 "The Accept field of the requests, which selects the variants; */* by default")))

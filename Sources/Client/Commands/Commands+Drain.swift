@@ -41,16 +41,7 @@ extension Commands {
 
     /// Orders a drained node to take ownership again.
     package func undrain() -> CommandOutcome {
-        run { () throws(CommandError) in
-            let response = try options.client().send(NodeClient.request(.undrain))
-            printResult("back on the ring", response)
-            return .succeeded
-        }
-    }
-
-    /// Prints a message, or the response for programs.
-    private func printResult(_ words: String, _ response: NodeResponse) {
-        console.print(options.isJSON ? String(decoding: response.body, as: UTF8.self) : words)
+        order(NodeClient.request(.undrain), "back on the ring")
     }
 
     /// Polls the node's statistics until the handoff is complete.
