@@ -70,8 +70,7 @@ package final class NodeCore: Sendable {
     let isInCluster: Bool
     private let purgesState = Mutex<PurgeCoordinator?>(nil)
     private let onOperatorCommand = Mutex<(@Sendable (OperatorCommand) -> Void)?>(nil)
-    private let configurationDocumentState = Mutex(
-        ConfigurationDocument(rows: [], sites: [], images: []))
+    private let configurationDocumentState = Mutex(ConfigurationDocument())
     /// The rate limit of the admin port.
     let adminGate = Mutex(AdminRateLimiter())
     /// The prefetches that operators have started.

@@ -104,17 +104,17 @@ extension Configuration {
 extension Configuration {
     /// The current configuration, as the admin port shows it.
     package var document: ConfigurationDocument {
-        let rows = Setting.table.map { setting in
+        var document = ConfigurationDocument()
+        document.entries = Setting.table.map { setting in
             ConfigurationDocument.Entry(
                 setting, values.texts(setting), source: values.source(setting).text)
         }
-        let sites = values.siteBlocks.map { site in
+        document.images = NamedTexts(values.images.shownOptions.map { ($0.name, $0.yaml) })
+        document.sites = values.siteBlocks.map { site in
             ConfigurationDocument.Site(
                 "\(site.pattern)", origin: "\(site.origin)",
-                options: site.shownOptions.map { ($0.option.rawValue, $0.yaml) })
+                options: NamedTexts(site.shownOptions.map { ($0.option.rawValue, $0.yaml) }))
         }
-        return ConfigurationDocument(
-            rows: rows, sites: sites,
-            images: values.images.shownOptions.map { ($0.name, $0.yaml) })
+        return document
     }
 }

@@ -6,29 +6,38 @@ import Testing
 struct DocumentTests {
     private static let id = String(repeating: "0a", count: 16)
 
+    private static func status(_ snapshot: MetricsSnapshot, isWhole: Bool) -> StatusDocument {
+        var document = StatusDocument()
+        (document.node, document.process, document.role) = (id, id, "purge")
+        (document.readiness, document.fencedMilliseconds) = ("ready", isWhole ? nil : 7)
+        document.disk = isWhole ? .init(snapshot) : nil
+        document.cluster = isWhole ? .init(snapshot) : nil
+        return document
+    }
+
     @Test("Health is ok, and only a ready node accepts requests")
     func health() {
-        #expect(HealthDocument.alive.text == "{\"status\":\"ok\"}\n")
-        #expect(ShapeCheck.faults(HealthDocument.alive, .getHealth) == [])
+        #expect(HealthDocument().json.text == "{\"status\":\"ok\"}\n")
+        #expect(ShapeCheck.faults(HealthDocument().json, .getHealth) == [])
         for (readiness, status) in zip(
             Readiness.allCases, [503, 503, 200, 503] as [UInt16])
         {
-            let document = HealthDocument.json(readiness, isFenced: false)
+            let document = HealthDocument(readiness, isFenced: false).json
             #expect(HealthDocument.status(readiness) == status)
             #expect(document.text == "{\"status\":\"\(readiness)\"}\n")
             #expect(ShapeCheck.faults(document, .getReadiness, status) == [])
         }
-        let fenced = HealthDocument.json(.ready, isFenced: true)
+        let fenced = HealthDocument(.ready, isFenced: true).json
         #expect(fenced.text == "{\"status\":\"ready\",\"fenced\":true}\n")
         #expect(ShapeCheck.faults(fenced, .getReadiness) == [])
     }
 
     @Test("Origins are listed with their circuits")
     func origins() {
-        let row = OriginDocument(
-            origin: "a.example:80", connections: 3, idle: 1, waiting: 2, circuit: "open",
-            failures: 20, retryAfterMilliseconds: 4000)
-        let document = OriginDocument.json([row])
+        var row = OriginDocument()
+        (row.origin, row.connections, row.idle, row.waiting) = ("a.example:80", 3, 1, 2)
+        (row.circuit, row.failures, row.retryAfterMilliseconds) = ("open", 20, 4000)
+        let document = DocumentList([row]).json
         #expect(
             document.text == """
                 {"origins":[
@@ -38,18 +47,18 @@ struct DocumentTests {
 
                 """)
         #expect(ShapeCheck.faults(document, .listOrigins) == [])
-        #expect(ShapeCheck.faults(OriginDocument.json([]), .listOrigins) == [])
+        #expect(ShapeCheck.faults(DocumentList<OriginDocument>().json, .listOrigins) == [])
     }
 
     @Test("Members are listed with their ownership and unconfirmed purges")
     func members() {
-        let row = MemberDocument(
-            node: Self.id, process: Self.id, address: "10.0.0.1:8082", state: "alive",
-            isVoter: true, millisecondsSinceContact: 0, weight: 1000, effectiveWeight: 400,
-            isCaughtUp: true, isDraining: false, isSelf: true, isConnected: true,
-            primaryShare: 0.05,
-            lagRecords: 7)
-        let document = MemberDocument.json([row])
+        var row = MemberDocument()
+        (row.node, row.process, row.address) = (Self.id, Self.id, "10.0.0.1:8082")
+        (row.state, row.isVoter, row.millisecondsSinceContact) = ("alive", true, 0)
+        (row.isSelf, row.isConnected, row.isCaughtUp) = (true, true, true)
+        (row.weight, row.effectiveWeight, row.primaryShare) = (1000, 400, 0.05)
+        row.lagRecords = 7
+        let document = DocumentList([row]).json
         #expect(
             document.text == """
                 {"members":[
@@ -61,18 +70,14 @@ struct DocumentTests {
 
                 """)
         #expect(ShapeCheck.faults(document, .listMembers) == [])
-        #expect(MemberDocument.json([]).text == "{\"members\":[]}\n")
+        #expect(DocumentList<MemberDocument>().json.text == "{\"members\":[]}\n")
     }
 
     @Test("A node's status has null for absent values")
     func status() {
         let snapshot = MetricsSnapshot(loops: [], node: NodeCounters())
         for isWhole in [true, false] {
-            let document = StatusDocument(
-                node: Self.id, process: Self.id, version: "1.0.0", uptimeMilliseconds: 5,
-                role: .purge, readiness: .ready, fencedMilliseconds: isWhole ? nil : 7,
-                snapshot: snapshot, hasDisk: isWhole, isInCluster: isWhole, unreachableSeeds: [],
-                receiptsPending: 2, sites: ["a.example"])
+            let document = Self.status(snapshot, isWhole: isWhole)
             #expect(ShapeCheck.faults(document.json, .getStatus) == [])
             #expect(document.json["fenced"] == .bool(!isWhole))
             #expect((document.json["disk"] == .null) == !isWhole)
@@ -85,12 +90,10 @@ struct DocumentTests {
         let loop = OutcomeHistograms()
         loop.add(.hit, nanoseconds: 60_000, bodyBytes: 10)
         loop.add(.miss, nanoseconds: 60_000_000_000, bodyBytes: 20)
-        let document = StatisticsDocument(
-            uptimeMilliseconds: 5,
-            snapshot: MetricsSnapshot(loops: [], node: NodeCounters(), outcomes: [loop]),
-            readiness: .ready, fencedMilliseconds: 7, hasDisk: true, isInCluster: false,
-            receiptsPending: 0, members: []
-        ).json
+        var statistics = StatisticsDocument(
+            MetricsSnapshot(loops: [], node: NodeCounters(), outcomes: [loop]))
+        (statistics.readiness, statistics.fencedMilliseconds) = ("ready", 7)
+        let document = statistics.json
         #expect(ShapeCheck.faults(document, .getStatistics) == [])
         #expect(document["requests"]?["memory"] == 1 && document["bytes"]?["origin"] == 20)
         #expect(document["requests"]?["peer"] == 0)
@@ -103,37 +106,33 @@ struct DocumentTests {
 
     @Test("An entry is shown with its reuse forecast")
     func entries() {
-        var variant = EntryDocument.Variant(key: "http://a.example/b", name: "f00d")
-        variant.isInMemory = true
-        variant.fields = [("content-type", "image/png")]
-        variant.decision = .refetch
-        let document = EntryDocument(
-            url: "http://a.example/b", key: "http://a.example/b", variants: [variant],
-            owners: [Self.id], isOwner: true)
+        var variant = EntryDocument.Variant()
+        variant.headerFields = [["content-type", "image/png"]]
+        variant.decision = EntryDocument.ServeDecision.refetch.rawValue
+        var document = EntryDocument()
+        (document.variants, document.owners, document.isOwner) = ([variant], [Self.id], true)
         #expect(ShapeCheck.faults(document.json, .getEntry) == [])
-        let hot = HotEntriesDocument(rows: [
-            .init(key: "k", url: "u", contentType: "image/png", bodyBytes: 3, accesses: 9)
-        ])
+        let hot = DocumentList([HotEntryDocument()])
         #expect(ShapeCheck.faults(hot.json, .listHotEntries) == [])
     }
 
     @Test("Settings are listed with their sources, the ring with its owners")
     func others() {
+        var configuration = ConfigurationDocument()
         let loops = Setting(
             "loops", SettingKind(noun: "a number", placeholder: "number", allowed: "0…64"),
             defaults: ["0"], meaning: "Event loops", advice: "Leave it.")
-        let rows = [ConfigurationDocument.Entry(loops, loops.defaults, source: "built in")]
-        let configuration = ConfigurationDocument(
-            rows: rows,
-            sites: [.init("a.example", origin: "http://b", options: [("tag-fields", "xkey")])],
-            images: [("grace", "1d")])
+        configuration.entries = [.init(loops, loops.defaults, source: "built in")]
+        configuration.images = NamedTexts([("grace", "1d")])
+        configuration.sites = [
+            .init("a.example", origin: "http://b", options: NamedTexts([("tag-fields", "xkey")]))
+        ]
         #expect(ShapeCheck.faults(configuration.json, .getConfiguration) == [])
         let ring = RingDocument(
-            slots: 262_144, shares: [.init(node: Self.id, first: 1, second: 0)],
-            ownershipSample: Array(repeating: 0, count: RingDocument.ownershipSampleCount))
+            slots: 262_144, shares: [.init(node: Self.id, primary: 1, secondary: 0)])
         #expect(ShapeCheck.faults(ring.json, .getRing) == [])
         #expect(ShapeCheck.faults(LogLevelDocument("debug").json, .setLogLevel) == [])
-        #expect(ShapeCheck.faults(OperationStatusDocument.json("draining"), .drain, 202) == [])
+        #expect(ShapeCheck.faults(OperationStatusDocument("draining").json, .drain, 202) == [])
     }
 
     @Test("A support snapshot has all documents of one moment, and the kernel's figures")
@@ -142,24 +141,13 @@ struct DocumentTests {
         process.parse(status: "Name:\tnuthatch\nVmRSS:\t   12 kB\nThreads:\t7\nVmHWM:\t-\n")
         #expect(process.residentBytes == 12 << 10 && process.threads == 7)
         let snapshot = MetricsSnapshot(loops: [], node: NodeCounters())
-        let document = SupportDocument(
-            takenAt: "2026-11-21T01:02:03Z", process: process,
-            status: StatusDocument(
-                node: Self.id, process: Self.id, version: "1.0.0", uptimeMilliseconds: 5,
-                role: .admin, readiness: .ready, fencedMilliseconds: nil, snapshot: snapshot,
-                hasDisk: true, isInCluster: true, unreachableSeeds: [], receiptsPending: 2,
-                sites: []),
-            statistics: StatisticsDocument(
-                uptimeMilliseconds: 5, snapshot: snapshot, readiness: .ready,
-                fencedMilliseconds: nil, hasDisk: true, isInCluster: false, receiptsPending: 0,
-                members: []),
-            configuration: ConfigurationDocument(rows: [], sites: [], images: []),
-            logLevel: LogLevelDocument("info"), members: [],
-            ring: RingDocument(
-                slots: 262_144, shares: [],
-                ownershipSample: Array(repeating: 0, count: RingDocument.ownershipSampleCount)),
-            origins: [], purges: [], prefetches: [], metrics: "a 1\n"
-        ).json
+        var support = SupportDocument()
+        support.process = process
+        support.status = Self.status(snapshot, isWhole: true)
+        support.statistics = StatisticsDocument(snapshot)
+        support.statistics.readiness = "ready"
+        support.logLevel = LogLevelDocument("info")
+        let document = support.json
         #expect(ShapeCheck.faults(document, .getSupportSnapshot) == [])
         #expect(document["process"]?["open_descriptors"] == .null)
     }

@@ -126,7 +126,7 @@ struct MetricsExpositionTests {
     func absentParts() {
         let bare = MetricsSnapshot(loops: [], node: NodeCounters())
         let text = String(decoding: MetricsExposition.render(bare, as: .text), as: UTF8.self)
-        for family in MetricFamily.table {
+        for family in MetricTable.families {
             let isPart =
                 switch family.source {
                 case .sites, .members: true

@@ -7,7 +7,7 @@ enum ShapeCheck {
         _ value: JSON, _ name: AdminOperation.ID, _ status: UInt16 = 200
     ) -> [String] {
         let response = AdminOperation.operation(name).responses.first { $0.status == status }
-        guard let shape = response?.content?.shape else { return ["\(status) has no shape"] }
+        guard let shape = response?.content?.schema.json else { return ["\(status) has no shape"] }
         return faults(value, shape, at: "body")
     }
 

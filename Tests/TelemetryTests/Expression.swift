@@ -41,7 +41,7 @@ struct Expression {
     /// The families in the table that it uses.
     var families: [MetricFamily] {
         selectors.compactMap { selector in
-            MetricFamily.table.first { $0.sampleNames.contains(selector.name) }
+            MetricTable.families.first { $0.sampleNames.contains(selector.name) }
         }
     }
 

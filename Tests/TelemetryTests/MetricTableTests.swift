@@ -3,8 +3,8 @@ import Testing
 
 @Suite("The table of metrics")
 struct MetricTableTests {
-    /// The metrics of the families without totals, in the table's order.
-    private let metrics = MetricFamily.table.flatMap { family -> [Metric] in
+    /// What the families have, sums apart, in the table's order.
+    private let metrics = MetricTable.families.flatMap { family -> [Metric] in
         if case .node(_, let series) = family.source { series.map(\.metric) } else { [] }
     }
 
@@ -18,7 +18,7 @@ struct MetricTableTests {
 
     @Test("Every metric of sites, outcomes and members belongs to exactly one family")
     func everyMetricOfPartsHasOneFamily() {
-        let sources = MetricFamily.table.map(\.source)
+        let sources = MetricTable.families.map(\.source)
         let ofSites = sources.flatMap { source -> [SiteMetric] in
             if case .sites(_, let series) = source { series.map(\.metric) } else { [] }
         }
@@ -42,8 +42,6 @@ struct MetricTableTests {
     }
 
     @Test(
-        "Names follow Prometheus' conventions, with the unit at the end",
-        arguments: MetricFamily.table)
     func namesFollowTheRules(family: MetricFamily) throws {
         #expect(try /nuthatch(_[a-z]+)+/.wholeMatch(in: family.name) != nil)
         #expect(family.name.hasSuffix("_total") == (family.kind == .counter))
@@ -57,7 +55,7 @@ struct MetricTableTests {
 
     @Test("No two families share a name, in any format")
     func namesAreUnique() {
-        let names = MetricFamily.table.flatMap { family in
+        let names = MetricTable.families.flatMap { family in
             switch family.kind {
             case .counter: [family.baseName, family.name]
             case .gauge: [family.name]
@@ -68,8 +66,6 @@ struct MetricTableTests {
     }
 
     @Test(
-        "Series of a family have different values of one label, or there is one series",
-        arguments: MetricFamily.table)
     func labelsTellSeriesApart(family: MetricFamily) {
         #expect(Set(family.labels).count == family.labels.count)
         guard let label = family.labels.last, let values = family.values(of: label) else {
@@ -83,11 +79,11 @@ struct MetricTableTests {
 
     @Test("Totals are sums of other families, and count nothing twice")
     func sums() {
-        let counters = MetricFamily.table.filter { $0.kind == .counter }.flatMap {
+        let counters = MetricTable.families.filter { $0.kind == .counter }.flatMap {
             family -> [Metric] in
             if case .node(_, let series) = family.source { series.map(\.metric) } else { [] }
         }
-        for family in MetricFamily.table {
+        for family in MetricTable.families {
             guard case .sums(_, let sums) = family.source else { continue }
             let parts = sums.flatMap(\.metrics)
             #expect(family.kind == .counter && Set(parts).count == parts.count)
@@ -96,8 +92,8 @@ struct MetricTableTests {
     }
 
     @Test(
-        "A meaning is a line without a full stop, advice is sentences",
-        arguments: MetricFamily.table)
+        "a meaning is a line without a full stop, advice is sentences",
+        arguments: MetricTable.families)
     func textsAreSentences(family: MetricFamily) {
         #expect(family.meaning.first?.isUppercase == true)
         #expect(!family.meaning.contains("\n") && !family.meaning.hasSuffix("."))

@@ -8,7 +8,7 @@ struct MetricsPageTests {
     private var expected: String {
         var text =
             "| metric | kind | labels | meaning | if it looks wrong |\n|---|---|---|---|---|\n"
-        for family in MetricFamily.table {
+        for family in MetricTable.families {
             let labels = family.labels.map { label in
                 let values = family.values(of: label)?.map { "`\($0)`" }
                 return values.map { "`\(label)`: " + $0.joined(separator: ", ") } ?? "`\(label)`"

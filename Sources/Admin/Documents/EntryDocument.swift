@@ -1,6 +1,29 @@
 /// The variants that a node holds for one URL and how it would serve them: `/admin/v1/entry`.
-package struct EntryDocument: Sendable {
-    /// The result of a request without cache directives for this variant at this moment.
+package struct EntryDocument: AdminDocument {
+    /// The URL that was looked up.
+    package var url = ""
+    /// The key of the URL's first variant, where nothing else is known.
+    package var key = ""
+    /// The variants that this node holds.
+    package var variants: [Variant] = []
+    /// The node ids of the key's owners, the primary first.
+    package var owners: [String] = []
+    /// True if this node is one of the owners.
+    package var isOwner = false
+
+    /// Creates an empty document.
+    package init() {}
+
+    /// The members.
+    package static let fields: [Field] = [
+        .required("url", \.url),
+        .required("key", \.key),
+        .required("variants", \.variants),
+        .required("owners", \.owners, "Node ids, the primary owner first", as: .list(of: .id)),
+        .required("is_owner", \.isOwner, "True if this node is an owner"),
+    ]
+
+    /// The result of a request without cache directives for a variant at this moment.
     package enum ServeDecision: String, CaseIterable, Sendable {
         /// Served as is.
         case fresh
@@ -13,22 +36,22 @@ package struct EntryDocument: Sendable {
     }
 
     /// One stored response.
-    package struct Variant: Sendable {
+    package struct Variant: AdminDocument {
         /// The key that the variant is stored under, as text.
-        package var key: String
+        package var key = ""
         /// The name of the variant among those of one URL: hexadecimal digits of a hash of its key
         /// and of the request fields that select it.
-        package let name: String
-        /// True if the variant is in memory.
-        package var isInMemory = false
-        /// True if the variant is on disk.
-        package var isOnDisk = false
-        /// The status code of the stored response.
-        package var status: UInt16 = 200
+        package var name = ""
+        /// The tier that serves it, `memory` or `disk`.
+        package var tier = "memory"
+        /// True if a variant in memory is on disk too.
+        package var isAlsoOnDisk = false
         /// The value of Content-Type; empty if there is none.
         package var contentType = ""
         /// The size of the stored body in bytes.
         package var bodyBytes: UInt64 = 0
+        /// The status code of the stored response.
+        package var status: UInt16 = 200
         /// The value of ETag; `nil` if there is none.
         package var entityTag: String?
         /// The value of Last-Modified; `nil` if there is none.
@@ -51,159 +74,82 @@ package struct EntryDocument: Sendable {
         package var tags: [String] = []
         /// The lower-case names of the request fields that select the variant (RFC 9111 §4.1).
         package var vary: [String] = []
-        /// The fields of the stored response.
-        package var fields: [(name: String, value: String)] = []
-        /// The result for a request without cache directives.
-        package var decision = ServeDecision.fresh
+        /// The fields of the stored response, each as name and value.
+        package var headerFields: [[String]] = []
+        /// The result for a request without cache directives: a raw value of ``ServeDecision``.
+        package var decision = ServeDecision.fresh.rawValue
         /// The reason for ``decision``, in words.
         package var reason = ""
 
         /// Creates a variant with default values.
-        package init(key: String, name: String) {
-            self.key = key
-            self.name = name
-        }
-    }
+        package init() {}
 
-    /// The URL that was looked up.
-    package var url: String
-    /// The key of the URL's first variant, where nothing else is known.
-    package var key: String
-    /// The variants that this node holds.
-    package var variants: [Variant]
-    /// The node ids of the key's owners, the primary first.
-    package var owners: [String]
-    /// True if this node is one of the owners.
-    package var isOwner: Bool
-
-    /// Creates the document from its parts.
-    package init(
-        url: String, key: String, variants: [Variant], owners: [String], isOwner: Bool
-    ) {
-        self.url = url
-        self.key = key
-        self.variants = variants
-        self.owners = owners
-        self.isOwner = isOwner
-    }
-
-    /// The document as JSON.
-    package var json: JSON {
-        [
-            "url": .text(url), "key": .text(key), "variants": .list(variants.map(\.json)),
-            "owners": JSON(owners), "is_owner": .bool(isOwner),
+        /// The members.
+        package static let fields: [Field] = [
+            .required("key", \.key),
+            .required(
+                "variant", \.name, "The parameter variant of /admin/v1/entry/body", isLenient: true),
+            .required("tier", \.tier, as: .enumeration(["memory", "disk"])),
+            .required("also_on_disk", \.isAlsoOnDisk),
+            .required("content_type", \.contentType),
+            .required("body_bytes", \.bodyBytes),
+            .required("status", \.status, as: .integer(100...599)),
+            .nullable("etag", \.entityTag),
+            .nullable("last_modified", \.lastModified),
+            .required("age_ms", \.ageMilliseconds),
+            .required(
+                "fresh_ms", \.remainingFreshnessMilliseconds,
+                "Remaining freshness; negative once stale",
+                as: .anyInteger),
+            .nullable(
+                "validated_ms_ago", \.validatedMillisecondsAgo,
+                "Time since the last validation; null if unknown"),
+            .nullable(
+                "accesses", \.accesses,
+                "Accesses recorded on disk; null if the variant is not on disk"),
+            .nullable("last_access_ms_ago", \.lastAccessMillisecondsAgo),
+            .required(
+                "stamp", \.invalidationVersion,
+                "Invalidation version: boot epoch, and invalidations applied in it"),
+            .required("tags", \.tags),
+            .required("vary", \.vary, "Names of the request fields that select the variant"),
+            .required(
+                "fields", \.headerFields, "Stored header fields as pairs of name and value",
+                as: .list(of: .list(of: .string, count: 2...2))),
+            .required("verdict", \.decision, as: .enumeration(ServeDecision.self)),
+            .required("why", \.reason),
         ]
     }
-
-    static let schema = JSONSchema.object(
-        .required("url", JSONSchema.string), .required("key", JSONSchema.string),
-        .required("variants", JSONSchema.list(of: Variant.schema)),
-        .required("owners", JSONSchema.list(of: JSONSchema.id), "The first owner first"),
-        .required("is_owner", JSONSchema.boolean, "This node is one of those who keep it"))
 }
 
-extension EntryDocument.Variant {
-    fileprivate var json: JSON {
-        [
-            "key": .text(key), "variant": .text(name), "tier": isInMemory ? "memory" : "disk",
-            "also_on_disk": .bool(isInMemory && isOnDisk), "content_type": .text(contentType),
-            "body_bytes": JSON(bodyBytes), "status": JSON(status), "etag": JSON(entityTag),
-            "last_modified": JSON(lastModified), "age_ms": .number(ageMilliseconds),
-            "fresh_ms": .number(remainingFreshnessMilliseconds),
-            "validated_ms_ago": JSON(validatedMillisecondsAgo), "accesses": JSON(accesses),
-            "last_access_ms_ago": JSON(lastAccessMillisecondsAgo),
-            "stamp": .text(invalidationVersion),
-            "tags": JSON(tags), "vary": JSON(vary),
-            "fields": .list(fields.map { [.text($0.name), .text($0.value)] }),
-            "verdict": .text(decision.rawValue), "why": .text(reason),
-        ]
-    }
+/// One of the most accessed memory entries, which `/admin/v1/hot` lists.
+package struct HotEntryDocument: ListedDocument {
+    /// The entry's key, as text.
+    package var key = ""
+    /// The URL that the entry was fetched from.
+    package var url = ""
+    /// The value of Content-Type; empty if there is none.
+    package var contentType = ""
+    /// The size of the body in bytes.
+    package var bodyBytes: UInt64 = 0
+    /// The tier: always `memory`.
+    package var tier = "memory"
+    /// The number of accesses, estimated from a sample and decaying with time.
+    package var accesses: UInt64 = 0
 
-    fileprivate static let schema = JSONSchema.object(
-        .required("key", JSONSchema.string),
-        .required("variant", JSONSchema.string, "What /admin/v1/entry/body calls it"),
-        .required("tier", JSONSchema.enumeration(["memory", "disk"])),
-        .required("also_on_disk", JSONSchema.boolean), .required("content_type", JSONSchema.string),
-        .required("body_bytes", JSONSchema.count),
-        .required("status", JSONSchema.integer(100...599)),
-        .required("etag", JSONSchema.nullable(JSONSchema.string)),
-        .required("last_modified", JSONSchema.nullable(JSONSchema.string)),
-        .required("age_ms", JSONSchema.count),
-        .required("fresh_ms", ["type": "integer"], "Negative: stale for so long"),
-        .required(
-            "validated_ms_ago", JSONSchema.nullable(JSONSchema.count),
-            "Since the origin was asked"),
-        .required("accesses", JSONSchema.nullable(JSONSchema.count), "As the disk has it"),
-        .required("last_access_ms_ago", JSONSchema.nullable(JSONSchema.count)),
-        .required("stamp", JSONSchema.string, "Boot epoch, and invalidations applied in it"),
-        .required("tags", JSONSchema.list(of: JSONSchema.string)),
-        .required("vary", JSONSchema.list(of: JSONSchema.string), "What has selected it"),
-        .required(
-            "fields",
-            JSONSchema.list(of: JSONSchema.list(of: JSONSchema.string, count: 2...2)),
-            "The stored head"),
-        .required(
-            "verdict",
-            JSONSchema.enumeration(EntryDocument.ServeDecision.allCases.map(\.rawValue))),
-        .required("why", JSONSchema.string))
-}
+    /// Creates an entry without a key.
+    package init() {}
 
-/// The most accessed memory entries: `/admin/v1/hot`.
-package struct HotEntriesDocument: Sendable {
-    /// One memory entry.
-    package struct Entry: Sendable {
-        /// The entry's key, as text.
-        package var key: String
-        /// The URL that the entry was fetched from.
-        package var url: String
-        /// The value of Content-Type; empty if there is none.
-        package var contentType: String
-        /// The size of the body in bytes.
-        package var bodyBytes: UInt64
-        /// The number of accesses, estimated from a sample and decaying with time.
-        package var accesses: UInt64
+    /// The name of the list.
+    package static let listName = "entries"
 
-        /// Creates an entry from its parts.
-        package init(
-            key: String, url: String, contentType: String, bodyBytes: UInt64, accesses: UInt64
-        ) {
-            self.key = key
-            self.url = url
-            self.contentType = contentType
-            self.bodyBytes = bodyBytes
-            self.accesses = accesses
-        }
-    }
-
-    /// The entries, the most accessed first.
-    package var entries: [Entry]
-
-    /// Creates the document with `rows` as its entries.
-    package init(rows: [Entry]) {
-        self.entries = rows
-    }
-
-    /// The document as JSON.
-    package var json: JSON {
-        let rows: [JSON] = entries.map { row in
-            [
-                "key": .text(row.key), "url": .text(row.url),
-                "content_type": .text(row.contentType), "body_bytes": JSON(row.bodyBytes),
-                "tier": "memory", "accesses": JSON(row.accesses),
-            ]
-        }
-        return ["entries": .list(rows)]
-    }
-
-    static let schema = JSONSchema.object(
-        .required(
-            "entries",
-            JSONSchema.list(
-                of: JSONSchema.object(
-                    .required("key", JSONSchema.string), .required("url", JSONSchema.string),
-                    .required("content_type", JSONSchema.string),
-                    .required("body_bytes", JSONSchema.count),
-                    .required("tier", JSONSchema.enumeration(["memory"])),
-                    .required(
-                        "accesses", JSONSchema.count, "Estimated; what is long ago counts less")))))
+    /// The members.
+    package static let fields: [Field] = [
+        .required("key", \.key, isLenient: true),
+        .required("url", \.url),
+        .required("content_type", \.contentType),
+        .required("body_bytes", \.bodyBytes),
+        .required("tier", \.tier, as: .enumeration(["memory"]), isLenient: true),
+        .required("accesses", \.accesses, "Estimated from samples; decays with time"),
+    ]
 }

@@ -1,19 +1,22 @@
-/// The bodies and statuses of `/healthz` and `/readyz`.
-package enum HealthDocument {
-    /// The body of `/healthz`, constant while the process responds.
-    package static let alive: JSON = ["status": "ok"]
-
-    /// Returns the body of `/readyz`.
+/// The body of `/healthz` and `/readyz`.
+package struct HealthDocument: AdminDocument {
+    /// The raw value of the node's ``Readiness``; `ok` in `/healthz`.
+    package var status = "ok"
+    /// True if the node is fenced, else `nil`.
     ///
-    /// A fenced node can be ready: it serves, but revalidates at origins. A node that is not a
-    /// voter is not yet part of any majority.
-    package static func json(
-        _ readiness: Readiness, isFenced: Bool, isVoter: Bool = true
-    ) -> JSON {
-        var members = [JSON.Member("status", .text(readiness.rawValue))]
-        if isFenced { members.append(JSON.Member("fenced", true)) }
-        if !isVoter { members.append(JSON.Member("counted", false)) }
-        return .object(members)
+    /// A fenced node can be ready: it serves, but revalidates at origins.
+    package var isFenced: Bool?
+    /// False if the node is not a voter, which is not yet part of any majority; else `nil`.
+    package var isVoter: Bool?
+
+    /// Creates the body of `/healthz`, constant while the process responds.
+    package init() {}
+
+    /// Creates the body of `/readyz`.
+    package init(_ readiness: Readiness, isFenced: Bool, isVoter: Bool = true) {
+        status = readiness.rawValue
+        self.isFenced = isFenced ? true : nil
+        self.isVoter = isVoter ? nil : false
     }
 
     /// Returns 200 for a ready node, if the further condition `requiring` holds, else 503: requests
@@ -22,10 +25,29 @@ package enum HealthDocument {
         readiness == .ready && requiring ? 200 : 503
     }
 
-    static let schema = JSONSchema.object(
-        .required("status", JSONSchema.enumeration(Readiness.allCases.map(\.rawValue))),
-        .optional("fenced", JSONSchema.boolean, "It cannot prove that nobody purged without it"),
-        .optional("counted", JSONSchema.boolean, "False while it is not counted, else left out"))
+    /// The members of `/readyz`.
+    package static let fields: [Field] = [
+        .required("status", \.status, as: .enumeration(Readiness.self)),
+        .optional("fenced", \.isFenced, "True if the fence is closed, otherwise absent"),
+        .optional("counted", \.isVoter, "False if the node is not a voter, otherwise absent"),
+    ]
+}
+
+/// The response of an operation that continues in the background: `{"status": …}`.
+package struct OperationStatusDocument: AdminDocument {
+    /// The state in one word.
+    package var status = ""
+
+    /// Creates a document without a state.
+    package init() {}
+
+    /// Creates the document of a state.
+    package init(_ status: String) {
+        self.status = status
+    }
+
+    /// The state as the only member.
+    package static let fields: [Field] = [.required("status", \.status)]
 }
 
 /// The readiness of a node for requests; liveness is separate, and holds until the process ends.

@@ -30,12 +30,6 @@ package indirect enum JSON: Hashable, Sendable {
         self = number.map { .number(Int64(clamping: $0)) } ?? .null
     }
 
-    /// Creates a string, or `null` for `nil`.
-    package init(_ text: String?) { self = text.map(JSON.text) ?? .null }
-
-    /// Creates a string from UTF-8, or `null` for `nil`; invalid UTF-8 becomes U+FFFD.
-    package init(_ bytes: [UInt8]?) { self.init(bytes.map { String(decoding: $0, as: UTF8.self) }) }
-
     /// Creates a list of strings.
     package init(_ strings: [String]) { self = .list(strings.map(JSON.text)) }
 

@@ -1,62 +1,36 @@
-/// The connections and the circuit breaker of one origin.
-package struct OriginDocument: Hashable, Sendable {
+/// The connections and the circuit breaker of one origin; `/admin/v1/origins` lists all.
+package struct OriginDocument: ListedDocument {
     /// The origin's host and port: letters, digits and `.-_:[]` only.
-    package var origin: String
+    package var origin = ""
     /// The number of connections open or being opened, including idle ones.
-    package var connections: Int
+    package var connections = 0
     /// The number of idle connections.
-    package var idle: Int
+    package var idle = 0
     /// The number of fetches waiting for a connection.
-    package var waiting: Int
+    package var waiting = 0
     /// The state of the circuit breaker: `closed`, `open` or `half-open`.
-    package var circuit: String
+    package var circuit = "closed"
     /// The number of failed fetches since the last complete response.
-    package var failures: Int
+    package var failures = 0
     /// The time in milliseconds until an open circuit admits a fetch; `nil` if it is not open.
     package var retryAfterMilliseconds: Int64?
 
-    /// Creates a row from its parts.
-    package init(
-        origin: String, connections: Int, idle: Int, waiting: Int, circuit: String,
-        failures: Int, retryAfterMilliseconds: Int64?
-    ) {
-        self.origin = origin
-        self.connections = connections
-        self.idle = idle
-        self.waiting = waiting
-        self.circuit = circuit
-        self.failures = failures
-        self.retryAfterMilliseconds = retryAfterMilliseconds
-    }
+    /// Creates an origin without connections.
+    package init() {}
 
-    /// Returns `{"origins": […]}`, one object per line.
-    package static func json(_ rows: [OriginDocument]) -> JSON {
-        ["origins": .list(rows.map(\.json))]
-    }
+    /// The name of the list.
+    package static let listName = "origins"
 
-    private var json: JSON {
-        var members = [
-            JSON.Member("origin", .text(origin)), JSON.Member("connections", JSON(connections)),
-            JSON.Member("idle", JSON(idle)), JSON.Member("waiting", JSON(waiting)),
-            JSON.Member("circuit", .text(circuit)), JSON.Member("failures", JSON(failures)),
-        ]
-        if let retryAfterMilliseconds {
-            members.append(JSON.Member("retry_after_ms", JSON(retryAfterMilliseconds)))
-        }
-        return .object(members)
-    }
-
-    static let schema = JSONSchema.object(
-        .required(
-            "origins",
-            JSONSchema.list(
-                of: JSONSchema.object(
-                    .required("origin", JSONSchema.string),
-                    .required("connections", JSONSchema.count),
-                    .required("idle", JSONSchema.count),
-                    .required("waiting", JSONSchema.count, "Fetches that wait for a connection"),
-                    .required("circuit", JSONSchema.enumeration(["closed", "open", "half-open"])),
-                    .required("failures", JSONSchema.count, "Since the last whole answer"),
-                    .optional("retry_after_ms", JSONSchema.count, "Until an open circuit is tried"))
-            )))
+    /// The members.
+    package static let fields: [Field] = [
+        .required("origin", \.origin),
+        .required("connections", \.connections),
+        .required("idle", \.idle),
+        .required("waiting", \.waiting, "Fetches waiting for a connection"),
+        .required("circuit", \.circuit, as: .enumeration(["closed", "open", "half-open"])),
+        .required("failures", \.failures, "Failed fetches since the last complete response"),
+        .optional(
+            "retry_after_ms", \.retryAfterMilliseconds,
+            "Time until an open circuit admits a fetch; absent if it is not open"),
+    ]
 }

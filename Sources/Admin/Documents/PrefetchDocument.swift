@@ -1,13 +1,13 @@
 /// The progress of a prefetch job: `/admin/v1/prefetches/{name}`.
-package struct PrefetchDocument: Hashable, Sendable, Codable {
+package struct PrefetchDocument: ListedDocument {
     /// The kind of source of the URLs.
-    package enum Source: String, CaseIterable, Sendable, Codable {
+    package enum Source: String, CaseIterable, DocumentValue {
         case urls
         case sitemap
     }
 
     /// The state of the job.
-    package enum State: String, CaseIterable, Sendable, Codable {
+    package enum State: String, CaseIterable, DocumentValue {
         /// The sitemap is being read, and no URL has been requested yet.
         case reading
         case running
@@ -22,32 +22,35 @@ package struct PrefetchDocument: Hashable, Sendable, Codable {
     }
 
     /// A URL that could not be prefetched, and why.
-    package struct Failure: Hashable, Sendable, Codable {
+    package struct Failure: AdminDocument {
         /// The URL.
-        package var url: String
+        package var url = ""
         /// The reason, in words.
-        package var reason: String
+        package var reason = ""
 
-        /// Creates a failure; `why` is its ``reason``.
+        /// Creates a failure of no URL.
+        package init() {}
+
+        /// Creates a failure from its parts.
         package init(url: String, reason: String) {
             self.url = url
             self.reason = reason
         }
 
-        private enum CodingKeys: String, CodingKey {
-            case url
-            case reason = "why"
-        }
+        /// The members.
+        package static let fields: [Field] = [
+            .required("url", \.url), .required("why", \.reason),
+        ]
     }
 
     /// The name of the job in paths.
-    package var prefetch: String
+    package var prefetch = ""
     /// The kind of source of the URLs.
-    package var source: Source
+    package var source = Source.urls
     /// The URL of the sitemap; `nil` for a list of URLs.
     package var sitemap: String?
     /// The state of the job.
-    package var state: State
+    package var state = State.reading
     /// The number of URLs known so far, without duplicates.
     package var urlsTotal = 0
     /// The number of finished URLs: the sum of cached, fetched and failed ones.
@@ -70,6 +73,9 @@ package struct PrefetchDocument: Hashable, Sendable, Codable {
     /// The maximum number of failures listed.
     package static let failuresMax = 20
 
+    /// Creates the document of a job without a name.
+    package init() {}
+
     /// Creates the document of a new job.
     package init(prefetch: String, source: Source, sitemap: String? = nil, state: State) {
         self.prefetch = prefetch
@@ -78,66 +84,25 @@ package struct PrefetchDocument: Hashable, Sendable, Codable {
         self.state = state
     }
 
-    private enum CodingKeys: String, CodingKey {
-        case prefetch, source, sitemap, state
-        case failures = "faults"
-        case urlsTotal = "urls_total"
-        case urlsDone = "urls_done"
-        case urlsCached = "urls_held"
-        case urlsFetched = "urls_fetched"
-        case urlsFailed = "urls_failed"
-        case sitemapsFailed = "sitemaps_failed"
-        case bodyBytes = "body_bytes"
-        case elapsedMilliseconds = "running_ms"
-    }
+    /// The name of the list.
+    package static let listName = "prefetches"
 
-    /// The document as JSON.
-    package var json: JSON {
-        var members = [
-            JSON.Member("prefetch", .text(prefetch)), JSON.Member("source", .text(source.rawValue)),
-        ]
-        if let sitemap { members.append(JSON.Member("sitemap", .text(sitemap))) }
-        members += [
-            JSON.Member("state", .text(state.rawValue)), JSON.Member("urls_total", JSON(urlsTotal)),
-            JSON.Member("urls_done", JSON(urlsDone)), JSON.Member("urls_held", JSON(urlsCached)),
-            JSON.Member("urls_fetched", JSON(urlsFetched)),
-            JSON.Member("urls_failed", JSON(urlsFailed)),
-            JSON.Member("sitemaps_failed", JSON(sitemapsFailed)),
-            JSON.Member("body_bytes", JSON(bodyBytes)),
-            JSON.Member("running_ms", JSON(elapsedMilliseconds)),
-            JSON.Member(
-                "faults", .list(failures.map { ["url": .text($0.url), "why": .text($0.reason)] })),
-        ]
-        return .object(members)
-    }
-
-    /// Returns `{"prefetches":[…]}` in the given order.
-    package static func json(_ documents: [PrefetchDocument]) -> JSON {
-        ["prefetches": .list(documents.map(\.json))]
-    }
-
-    static let listSchema = JSONSchema.object(.required("prefetches", JSONSchema.list(of: schema)))
-
-    static let schema = JSONSchema.object(
-        .required("prefetch", JSONSchema.string, "Its name in paths"),
-        .required("source", JSONSchema.enumeration(Source.allCases.map(\.rawValue))),
-        .optional("sitemap", JSONSchema.string),
-        .required("state", JSONSchema.enumeration(State.allCases.map(\.rawValue))),
-        .required("urls_total", JSONSchema.count, "Known so far, without repeats"),
-        .required("urls_done", JSONSchema.count, "Held, fetched and failed"),
+    /// The members.
+    package static let fields: [Field] = [
+        .required("prefetch", \.prefetch, "The name of the job in paths"),
+        .required("source", \.source),
+        .optional("sitemap", \.sitemap),
+        .required("state", \.state),
+        .required("urls_total", \.urlsTotal, "URLs known so far, without duplicates"),
+        .required("urls_done", \.urlsDone, "The sum of urls_held, urls_fetched and urls_failed"),
         .required(
-            "urls_held", JSONSchema.count, "In memory or on disk of this node, and still good"),
+            "urls_held", \.urlsCached, "Already in memory or on disk of this node, and valid"),
+        .required("urls_fetched", \.urlsFetched, "Fetched from an origin or from their owner"),
+        .required("urls_failed", \.urlsFailed),
+        .required("sitemaps_failed", \.sitemapsFailed, "Sitemaps that could not be read"),
+        .required("body_bytes", \.bodyBytes, "Total size of the bodies held and fetched"),
         .required(
-            "urls_fetched", JSONSchema.count,
-            "Brought by an origin, or by the node that owns them"),
-        .required("urls_failed", JSONSchema.count),
-        .required("sitemaps_failed", JSONSchema.count, "Could not be read"),
-        .required("body_bytes", JSONSchema.count, "Of those held and fetched"),
-        .required("running_ms", JSONSchema.count, "From its beginning until now, or its end"),
-        .required(
-            "faults",
-            JSONSchema.list(
-                of: JSONSchema.object(
-                    .required("url", JSONSchema.string), .required("why", JSONSchema.string)),
-                count: 0...failuresMax)))
+            "running_ms", \.elapsedMilliseconds, "Time from the start until now, or until the end"),
+        .required("faults", \.failures, as: .list(of: Failure.schema, count: 0...failuresMax)),
+    ]
 }

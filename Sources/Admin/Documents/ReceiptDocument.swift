@@ -4,47 +4,97 @@ import HTTPRules
 /// The progress of one purge, as this node sees it; <doc:Purges> lists every field.
 ///
 /// All times are milliseconds measured by this node; no other node's clock is involved.
-package struct ReceiptDocument: Hashable, Sendable {
-    /// The progress of the purge at one member.
-    package enum ConfirmationState: Hashable, Sendable {
-        /// The member has applied and synced the purge; this node learnt of it
-        /// `elapsedMilliseconds` after it had the purge itself.
-        case confirmed(elapsedMilliseconds: Int64)
-        /// The member is connected, and has not confirmed.
-        case pending
-        /// The member has been disconnected for `sinceMillisecondsAgo`, and has not confirmed.
-        case unreachable(sinceMillisecondsAgo: Int64)
-    }
-
-    /// One member that can serve clients, and its confirmation.
-    package struct Member: Hashable, Sendable {
+package struct ReceiptDocument: ListedDocument {
+    /// One member that can serve clients, and the progress of the purge there.
+    package struct Member: AdminDocument {
         /// The member's node id, 32 hexadecimal digits.
-        package var node: String
-        /// The progress of the purge at the member.
-        package var state: ConfirmationState
+        package var node = ""
+        /// The state: `confirmed`, `pending` or `unreachable`.
+        package var state = "pending"
+        /// The time in milliseconds from when this node had the purge until it learnt that the
+        /// member has applied and synced it; `nil` if it has not confirmed.
+        package var elapsedMilliseconds: Int64?
+        /// The time in milliseconds since the member was disconnected; `nil` if it is connected, or
+        /// has confirmed.
+        package var unreachableMilliseconds: Int64?
 
-        /// Creates a row from its parts.
-        package init(node: String, _ standing: ConfirmationState) {
+        /// Creates a pending member without an id.
+        package init() {}
+
+        /// Creates a member that is connected, and has not confirmed.
+        package init(pending node: String) {
             self.node = node
-            self.state = standing
         }
+
+        /// Creates a member that has confirmed after a time.
+        package init(confirmed node: String, elapsedMilliseconds: Int64) {
+            (self.node, state) = (node, "confirmed")
+            self.elapsedMilliseconds = elapsedMilliseconds
+        }
+
+        /// Creates a member that was disconnected some time ago, and has not confirmed.
+        package init(unreachable node: String, sinceMillisecondsAgo: Int64) {
+            (self.node, state) = (node, "unreachable")
+            unreachableMilliseconds = sinceMillisecondsAgo
+        }
+
+        /// The members of the JSON object.
+        package static let fields: [Field] = [
+            .required("node", \.node, as: .id),
+            .required(
+                "standing", \.state, as: .enumeration(["confirmed", "pending", "unreachable"])),
+            .optional("elapsed_ms", \.elapsedMilliseconds),
+            .optional("unreachable_since_ms_ago", \.unreachableMilliseconds),
+        ]
     }
 
-    /// The name of the receipt.
-    package var name: ReceiptID
+    /// A target of a purge; one of the four is set.
+    package struct Target: AdminDocument {
+        /// The URL.
+        package var url: String?
+        /// The URL prefix.
+        package var prefix: String?
+        /// The tag.
+        package var tag: String?
+        /// True for everything.
+        package var everything: Bool?
+
+        /// Creates a target with nothing set.
+        package init() {}
+
+        /// Creates a target as recorded; invalid UTF-8 becomes U+FFFD.
+        package init(_ target: PurgeTarget) {
+            switch target {
+            case .url(let name): url = "//" + String(decoding: name, as: UTF8.self)
+            case .prefix(let host, let path):
+                prefix = "//" + String(decoding: host + path, as: UTF8.self)
+            case .tag(let name): tag = String(decoding: name, as: UTF8.self)
+            case .everything: everything = true
+            }
+        }
+
+        /// The members.
+        package static let fields: [Field] = [
+            .optional("url", \.url), .optional("prefix", \.prefix), .optional("tag", \.tag),
+            .optional("everything", \.everything),
+        ]
+    }
+
+    /// The name of the receipt, as ``ReceiptID`` spells it.
+    package var receipt = ""
     /// The id of the purge: the client's, or the one that the accepting node made.
-    package var id: [UInt8]
-    /// True for a soft purge, which marks entries as stale; false for a hard one.
-    package var isSoft: Bool
-    /// The targets, as recorded.
-    package var targets: [PurgeTarget]
+    package var id = ""
+    /// The mode: `soft` marks entries as stale, `hard` removes them.
+    package var mode = "hard"
     /// The node that issued the purge, 32 hexadecimal digits; `nil` if its process is no longer
     /// known here.
     package var issuer: String?
     /// The node whose view this is, 32 hexadecimal digits; other nodes may know more or less.
-    package var observer: String
+    ///
+    /// Empty from a node of an older version.
+    package var observer = ""
     /// The time in milliseconds since this node received the purge.
-    package var ageMilliseconds: Int64
+    package var ageMilliseconds: Int64 = 0
     /// The time in milliseconds from then until a majority of the voters had it; `nil` if it has
     /// not.
     package var majorityMilliseconds: Int64?
@@ -53,62 +103,62 @@ package struct ReceiptDocument: Hashable, Sendable {
     ///
     /// 0 if that holds already; `nil` while there is no majority, or no fence.
     package var millisecondsUntilBounded: Int64?
-    /// All members that can serve clients, ordered by node id.
-    package var members: [Member]
     /// True if no node outside ``members`` can serve.
     ///
     /// False for up to two fence durations after more than half of the voters restarted or were
     /// replaced, because it is then unknown whom the former voters had replied to.
-    package var areMembersKnown: Bool
+    package var areMembersKnown = true
+    /// All members that can serve clients, ordered by node id.
+    package var members: [Member] = []
+    /// The targets, as recorded.
+    package var targets: [Target] = []
 
-    /// Creates the document from its parts; times are in milliseconds.
-    ///
-    /// - Parameters:
-    ///   - name: the receipt's name.
-    ///   - id: the purge's id.
-    ///   - isSoft: true for a soft purge.
-    ///   - targets: the recorded targets.
-    ///   - issuer: the id of the issuing node.
-    ///   - observer: the id of this node.
-    ///   - ageMilliseconds: the value of ``ageMilliseconds``.
-    ///   - majorityMilliseconds: the value of ``majorityMilliseconds``.
-    ///   - millisecondsUntilBounded: the value of ``millisecondsUntilBounded``.
-    ///   - members: the members that can serve.
-    ///   - areMembersKnown: true if no other node can serve.
-    package init(
-        _ name: ReceiptID, id: [UInt8], isSoft: Bool, targets: [PurgeTarget], issuer: String?,
-        observer: String, ageMilliseconds: Int64, majorityMilliseconds: Int64?,
-        millisecondsUntilBounded: Int64?,
-        members: [Member], areMembersKnown: Bool = true
-    ) {
-        self.name = name
-        self.id = id
-        self.isSoft = isSoft
-        self.targets = targets
-        self.issuer = issuer
-        self.observer = observer
-        self.ageMilliseconds = ageMilliseconds
-        self.majorityMilliseconds = majorityMilliseconds
-        self.millisecondsUntilBounded = millisecondsUntilBounded
-        self.members = members
-        self.areMembersKnown = areMembersKnown
-    }
+    /// Creates the receipt of no purge.
+    package init() {}
 
-    /// The numbers of members that have confirmed, are pending, and are unreachable.
-    package var counts: (confirmed: Int, pending: Int, unreachable: Int) {
-        members.reduce(into: (0, 0, 0)) { counts, member in
-            switch member.state {
-            case .confirmed: counts.0 += 1
-            case .pending: counts.1 += 1
-            case .unreachable: counts.2 += 1
-            }
-        }
-    }
+    /// The name of the list.
+    package static let listName = "purges"
+
+    /// The members of the JSON object.
+    package static let fields: [Field] = [
+        .required("receipt", \.receipt, as: ReceiptID.schema),
+        .required("id", \.id, "The id that the client gave, or the one that the node generated"),
+        .required("mode", \.mode, as: .enumeration(["hard", "soft"])),
+        .nullable("issued_by", \.issuer, as: .id),
+        .required(
+            "seen_by", \.observer, "The node whose view this is; all times are measured by it",
+            as: .id, isLenient: true),
+        .required("held_ms", \.ageMilliseconds, "Time since this node received the purge"),
+        .derived(
+            "all_confirmed", \.isFullyConfirmed,
+            "Every node that can serve has applied and synced the purge"),
+        .derived("confirmed", \.confirmed),
+        .derived("pending", \.pending),
+        .derived("unreachable", \.unreachable),
+        .nullable(
+            "majority_ms", \.majorityMilliseconds,
+            "Time until a majority of voters had the purge; null if none has"),
+        .nullable(
+            "bounded_in_ms", \.millisecondsUntilBounded,
+            "Time from now after which no node serves the purged entries, confirmed or not"),
+        .required(
+            "members_known", \.areMembersKnown, "No node outside members can serve", isLenient: true
+        ),
+        .required("members", \.members),
+        .required("targets", \.targets, as: .list(of: PurgeRequest.targetSchema)),
+    ]
+
+    /// The number of members that have confirmed.
+    package var confirmed: Int { members.count { $0.state == "confirmed" } }
+    /// The number of connected members that have not confirmed.
+    package var pending: Int { members.count - confirmed - unreachable }
+    /// The number of unreachable members.
+    package var unreachable: Int { members.count { $0.state == "unreachable" } }
 
     /// True if every node that can serve has the purge; false while no majority is known.
     package var isFullyConfirmed: Bool {
         majorityMilliseconds != nil && areMembersKnown && !members.isEmpty
-            && counts.confirmed == members.count
+            && confirmed == members.count
     }
 
     /// The status of the response to the purge: 200 if all have confirmed, else 202, independent of
@@ -116,83 +166,6 @@ package struct ReceiptDocument: Hashable, Sendable {
     ///
     /// A request for the receipt gets 200.
     package var issueStatusCode: UInt16 { isFullyConfirmed ? 200 : 202 }
-}
-
-extension ReceiptDocument {
-    /// The document as JSON.
-    package var json: JSON {
-        let counts = counts
-        return [
-            "receipt": .text("\(name)"), "id": JSON(id), "mode": isSoft ? "soft" : "hard",
-            "issued_by": JSON(issuer), "seen_by": .text(observer),
-            "held_ms": .number(ageMilliseconds),
-            "all_confirmed": .bool(isFullyConfirmed), "confirmed": JSON(counts.confirmed),
-            "pending": JSON(counts.pending), "unreachable": JSON(counts.unreachable),
-            "majority_ms": JSON(majorityMilliseconds),
-            "bounded_in_ms": JSON(millisecondsUntilBounded),
-            "members_known": .bool(areMembersKnown), "members": .list(members.map(\.json)),
-            "targets": .list(targets.map(Self.json)),
-        ]
-    }
-
-    /// Returns `{"purges": […]}`, one receipt per line.
-    package static func json(_ receipts: [ReceiptDocument]) -> JSON {
-        ["purges": .list(receipts.map(\.json))]
-    }
-
-    private static func json(_ target: PurgeTarget) -> JSON {
-        switch target {
-        case .url(let name): ["url": JSON(Array("//".utf8) + name)]
-        case .prefix(let host, let path): ["prefix": JSON(Array("//".utf8) + host + path)]
-        case .tag(let tag): ["tag": JSON(tag)]
-        case .everything: ["everything": true]
-        }
-    }
-
-    static let schema = JSONSchema.object(
-        .required("receipt", ReceiptID.schema),
-        .required("id", JSONSchema.string, "The client's, or the one that the node made"),
-        .required("mode", JSONSchema.enumeration(["hard", "soft"])),
-        .required("issued_by", JSONSchema.nullable(JSONSchema.id)),
-        .required(
-            "seen_by", JSONSchema.id, "The node whose view this is; all times are of its clock"),
-        .required("held_ms", JSONSchema.count, "How long this node has had it"),
-        .required(
-            "all_confirmed", JSONSchema.boolean,
-            "Every node that can serve has applied and synced it"),
-        .required("confirmed", JSONSchema.count), .required("pending", JSONSchema.count),
-        .required("unreachable", JSONSchema.count),
-        .required(
-            "majority_ms", JSONSchema.nullable(JSONSchema.count), "After that a majority had it"),
-        .required(
-            "bounded_in_ms", JSONSchema.nullable(JSONSchema.count),
-            "In how long, from now, no node serves what is covered"),
-        .required("members_known", JSONSchema.boolean, "Nobody else can serve"),
-        .required("members", JSONSchema.list(of: Member.schema)),
-        .required("targets", JSONSchema.list(of: PurgeRequest.targetSchema)))
-
-    static let listSchema = JSONSchema.object(.required("purges", JSONSchema.list(of: schema)))
-}
-
-extension ReceiptDocument.Member {
-    fileprivate var json: JSON {
-        switch state {
-        case .confirmed(let milliseconds):
-            ["node": .text(node), "standing": "confirmed", "elapsed_ms": .number(milliseconds)]
-        case .pending: ["node": .text(node), "standing": "pending"]
-        case .unreachable(let milliseconds):
-            [
-                "node": .text(node), "standing": "unreachable",
-                "unreachable_since_ms_ago": .number(milliseconds),
-            ]
-        }
-    }
-
-    fileprivate static let schema = JSONSchema.object(
-        .required("node", JSONSchema.id),
-        .required("standing", JSONSchema.enumeration(["confirmed", "pending", "unreachable"])),
-        .optional("elapsed_ms", JSONSchema.count),
-        .optional("unreachable_since_ms_ago", JSONSchema.count))
 }
 
 extension PurgeRequest {
@@ -204,18 +177,18 @@ extension PurgeRequest {
     private static let id = #"^[^\x00-\x1f\x7f]+$"#
 
     static let targetSchema = JSONSchema.anyOf(
-        JSONSchema.object(.required("url", JSONSchema.text(length: 1...8192, pattern: url))),
-        JSONSchema.object(.required("prefix", JSONSchema.text(length: 1...8192, pattern: prefix))),
-        JSONSchema.object(.required("tag", JSONSchema.text(length: 1...1024, pattern: tag))),
-        JSONSchema.object(.required("everything", ["const": true])))
+        .object(.required("url", .text(length: 1...8192, pattern: url))),
+        .object(.required("prefix", .text(length: 1...8192, pattern: prefix))),
+        .object(.required("tag", .text(length: 1...1024, pattern: tag))),
+        .object(.required("everything", .alwaysTrue)))
 
     static let schema = JSONSchema.object(
         .optional(
-            "id", JSONSchema.text(length: 1...idBytesMax, pattern: id), "Makes a repeat harmless"),
-        .optional("mode", JSONSchema.enumeration(["hard", "soft"])),
-        .required("targets", JSONSchema.list(of: targetSchema, count: 1...targetsMax)),
-        .optional("wait", JSONSchema.enumeration(PurgeAcknowledgement.allCases.map(\.rawValue))),
-        .optional("timeout_ms", JSONSchema.integer(0...60_000)))
+            "id", .text(length: 1...idBytesMax, pattern: id), "Makes repeated requests idempotent"),
+        .optional("mode", .enumeration(["hard", "soft"])),
+        .required("targets", .list(of: targetSchema, count: 1...targetsMax)),
+        .optional("wait", .enumeration(PurgeAcknowledgement.allCases.map(\.rawValue))),
+        .optional("timeout_ms", .integer(0...60_000)))
 }
 
 /// The name of a purge's receipt, the same at every node.

@@ -61,15 +61,7 @@ extension RequestBodyError {
 
 /// A decoded object with known keys only; errors carry the path of the offending value.
 struct StrictKeyedContainer {
-    private struct Key: CodingKey {
-        let stringValue: String
-        var intValue: Int? { nil }
-
-        init(stringValue: String) { self.stringValue = stringValue }
-        init?(intValue: Int) { nil }
-    }
-
-    private let container: KeyedDecodingContainer<Key>
+    private let container: KeyedDecodingContainer<JSONKey>
     /// The path of the object in the body: `targets[3]`, or empty for the body itself.
     let path: String
     /// The keys present, in the order of the allowed keys.
@@ -82,7 +74,7 @@ struct StrictKeyedContainer {
     init(_ decoder: any Decoder, allowedKeys: [String]) throws {
         path = RequestBodyError.path(decoder.codingPath)
         do {
-            container = try decoder.container(keyedBy: Key.self)
+            container = try decoder.container(keyedBy: JSONKey.self)
         } catch DecodingError.typeMismatch, DecodingError.valueNotFound {
             throw RequestBodyError.typeMismatch(path, expected: "an object")
         }
@@ -104,7 +96,7 @@ struct StrictKeyedContainer {
     func integer(_ name: String) throws(RequestBodyError) -> Int64? {
         guard keys.contains(name) else { return nil }
         do {
-            return try container.decode(Int64.self, forKey: Key(stringValue: name))
+            return try container.decode(Int64.self, forKey: JSONKey(name))
         } catch {
             // Decoders report fractions and numbers beyond the type's range in different ways.
             throw RequestBodyError.typeMismatch(path(of: name), expected: "a whole number")
@@ -121,11 +113,11 @@ struct StrictKeyedContainer {
     }
 
     private func value<Value>(
-        _ name: String, expected: String, _ decode: (Key) throws -> Value
+        _ name: String, expected: String, _ decode: (JSONKey) throws -> Value
     ) throws -> Value? {
         guard keys.contains(name) else { return nil }
         do {
-            return try decode(Key(stringValue: name))
+            return try decode(JSONKey(name))
         } catch DecodingError.typeMismatch, DecodingError.valueNotFound {
             throw RequestBodyError.typeMismatch(path(of: name), expected: expected)
         }

@@ -1,66 +1,60 @@
 /// The shares of all keys that the nodes own: `/admin/v1/ring`.
-package struct RingDocument: Sendable {
+package struct RingDocument: AdminDocument {
     /// One node's shares.
-    package struct Share: Sendable {
+    package struct Share: AdminDocument {
         /// The node id, 32 hexadecimal digits.
-        package var node: String
+        package var node = ""
         /// The share of keys that the node is the primary owner of, from 0 to 1.
-        package var primary: Double
+        package var primary = 0.0
         /// The share of keys that the node is the second owner of, from 0 to 1.
-        package var secondary: Double
+        package var secondary = 0.0
 
-        /// Creates a row; `first` and `second` are the shares as primary and as second owner.
-        package init(node: String, first: Double, second: Double) {
+        /// Creates a row without a node.
+        package init() {}
+
+        /// Creates a row from its parts.
+        package init(node: String, primary: Double, secondary: Double) {
             self.node = node
-            self.primary = first
-            self.secondary = second
+            self.primary = primary
+            self.secondary = secondary
         }
+
+        /// The members.
+        package static let fields: [Field] = [
+            .required("node", \.node, as: .id),
+            .required("share", \.primary),
+            .required("second_share", \.secondary),
+        ]
     }
 
     /// The number of slots of the ring.
-    package var slots: Int
+    package var slots = 0
     /// The nodes with their shares.
-    package var shares: [Share]
+    package var shares: [Share] = []
     /// The primary owners at ``ownershipSampleCount`` evenly spaced slots, as indices into
     /// ``shares``.
-    package var ownershipSample: [Int]
+    package var ownershipSample = Array(repeating: 0, count: ownershipSampleCount)
 
     /// The number of slots sampled.
     package static let ownershipSampleCount = 360
 
-    /// Creates the document from its parts; `strip` is its ``ownershipSample``.
-    package init(slots: Int, shares: [Share], ownershipSample: [Int]) {
+    /// Creates the document of a ring without slots.
+    package init() {}
+
+    /// Creates the document of a ring of which the first node owns everything.
+    package init(slots: Int, shares: [Share]) {
         self.slots = slots
         self.shares = shares
-        self.ownershipSample = ownershipSample
     }
 
-    /// The document as JSON.
-    package var json: JSON {
-        [
-            "slots": JSON(slots),
-            "members": .list(
-                shares.map {
-                    [
-                        "node": .text($0.node), "share": .decimal($0.primary),
-                        "second_share": .decimal($0.secondary),
-                    ]
-                }),
-            "strip": .list(ownershipSample.map { JSON($0) }),
-        ]
-    }
-
-    static let schema = JSONSchema.object(
-        .required("slots", JSONSchema.count),
+    /// The members.
+    package static let fields: [Field] = [
+        .required("slots", \.slots),
+        .required("members", \.shares),
         .required(
-            "members",
-            JSONSchema.list(
-                of: JSONSchema.object(
-                    .required("node", JSONSchema.id), .required("share", JSONSchema.fraction),
-                    .required("second_share", JSONSchema.fraction)))),
-        .required(
-            "strip",
-            JSONSchema.list(
-                of: JSONSchema.count, count: ownershipSampleCount...ownershipSampleCount),
-            "Who owns first, by place in members, at slots evenly apart"))
+            "strip", \.ownershipSample,
+            "Primary owners at evenly spaced slots, as indices into members",
+            as: .list(
+                of: .count, count: ownershipSampleCount...ownershipSampleCount)),
+    ]
 }

@@ -2,111 +2,181 @@ package import Telemetry
 
 /// The counters since the start, with the node's state: `/admin/v1/statistics`, and each event of
 /// `/admin/v1/events`.
-package struct StatisticsDocument: Sendable {
+package struct StatisticsDocument: AdminDocument {
     /// The time in milliseconds since the node started.
-    package var uptimeMilliseconds: Int64
-    /// The metrics.
-    package var snapshot: MetricsSnapshot
-    /// The node's readiness.
-    package var readiness: Readiness
+    package var uptimeMilliseconds: Int64 = 0
+    /// The number of responses by source.
+    package var requests = SourceCounts()
+    /// The body bytes sent by source.
+    package var bytes = SourceCounts()
+    /// The fetches from origins.
+    package var origin = OriginCounts()
+    /// The histogram of response times.
+    package var latency = LatencyHistogram()
+    /// The node's readiness: a raw value of ``Readiness``, or one that only newer versions know.
+    package var readiness = ""
     /// The time in milliseconds since the fence closed; `nil` if it is open.
     package var fencedMilliseconds: Int64?
-    /// True if the node has a disk tier.
-    package var hasDisk: Bool
-    /// True if the node is a member of a cluster.
-    package var isInCluster: Bool
-    /// The number of this node's purges that a voter has not confirmed.
-    package var receiptsPending: Int
+    /// The state of the memory tier.
+    package var memory = StatusDocument.Memory()
+    /// The state of the disk tier; `nil` without one.
+    package var disk: StatusDocument.Disk?
+    /// The state of the invalidation log.
+    package var invalidations = StatusDocument.Invalidations()
+    /// The state of the cluster; `nil` for a node outside any cluster.
+    package var cluster: StatusDocument.Cluster?
     /// The members of the cluster.
-    package var members: [MemberDocument]
+    package var members: [MemberDocument] = []
 
-    /// Creates the document from its parts.
-    package init(
-        uptimeMilliseconds: Int64, snapshot: MetricsSnapshot, readiness: Readiness,
-        fencedMilliseconds: Int64?, hasDisk: Bool, isInCluster: Bool, receiptsPending: Int,
-        members: [MemberDocument]
-    ) {
-        self.uptimeMilliseconds = uptimeMilliseconds
-        self.snapshot = snapshot
-        self.readiness = readiness
-        self.fencedMilliseconds = fencedMilliseconds
-        self.hasDisk = hasDisk
-        self.isInCluster = isInCluster
-        self.receiptsPending = receiptsPending
-        self.members = members
-    }
+    /// Creates an empty document.
+    package init() {}
 
-    /// The names of the outcomes in the document; the first four also have latencies.
-    private static let names: [(CacheOutcome, String)] = [
-        (.hit, "memory"), (.disk, "disk"), (.peer, "peer"), (.miss, "origin"),
-        (.revalidated, "revalidated"), (.collapsed, "collapsed"), (.stale, "stale"),
-        (.bypassed, "passed"), (.generated, "none"),
-    ]
-    private static let timedNames = names.prefix(4)
-
-    /// The document as JSON.
-    package var json: JSON {
+    /// Reads the counters and the state of the memory tier from `snapshot`.
+    package init(_ snapshot: MetricsSnapshot) {
         let outcomes = snapshot.outcomes
-        func table(_ value: (OutcomeSnapshot.Row) -> UInt64) -> JSON {
-            .object(Self.names.map { JSON.Member($1, JSON(value(outcomes[$0]))) })
-        }
-        let bounds = JSON.Member("bounds_us", .list(LatencyBuckets.bounds.map { JSON($0) }))
-        let latency = Self.timedNames.map { outcome, name in
-            JSON.Member(name, .list(outcomes[outcome].counts.map { JSON($0) }))
-        }
-        return [
-            "at_ms": .number(uptimeMilliseconds), "requests": table(\.count),
-            "bytes": table(\.bodyBytes),
-            "origin": [
-                "fetches_ok": JSON(snapshot[.originFetchesOK]),
-                "fetches_failed": JSON(snapshot[.originFetchesFailed]),
-                "received_bytes": JSON(snapshot[.originReceivedBytes]),
-            ],
-            "latency": .object([bounds] + latency), "readiness": .text(readiness.rawValue),
-            "fenced": .bool(fencedMilliseconds != nil), "fenced_ms": JSON(fencedMilliseconds),
-            "memory": StatusDocument.Memory(snapshot).json,
-            "disk": hasDisk ? StatusDocument.Disk(snapshot).json : .null,
-            "invalidations": StatusDocument.invalidations(snapshot, pending: receiptsPending),
-            "cluster": isInCluster ? StatusDocument.Cluster(snapshot).json : .null,
-            "members": .list(members.map(\.json)),
-        ]
+        requests = SourceCounts { outcomes[$0].count }
+        bytes = SourceCounts { outcomes[$0].bodyBytes }
+        origin = OriginCounts(snapshot)
+        latency = LatencyHistogram(outcomes)
+        memory = StatusDocument.Memory(snapshot)
     }
 
-    static let schema: JSON = {
-        func table(_ names: [String], _ shape: JSON) -> JSON {
-            [
-                "type": "object", "required": JSON(names),
-                "properties": .object(names.map { JSON.Member($0, shape) }),
-                "additionalProperties": false,
-            ]
+    /// True if the fence is closed.
+    package var isFenced: Bool { fencedMilliseconds != nil }
+
+    /// The members.
+    package static let fields: [Field] = [
+        .required("at_ms", \.uptimeMilliseconds, "Time since the start of the node"),
+        .required("requests", \.requests),
+        .required("bytes", \.bytes),
+        .required("origin", \.origin),
+        .required("latency", \.latency),
+        .required("readiness", \.readiness, as: .enumeration(Readiness.self)),
+        .derived("fenced", \.isFenced),
+        .nullable("fenced_ms", \.fencedMilliseconds),
+        .required("memory", \.memory),
+        .nullable("disk", \.disk),
+        .required("invalidations", \.invalidations),
+        .nullable("cluster", \.cluster),
+        .required("members", \.members),
+    ]
+}
+
+/// The responses or their bytes by source.
+package struct SourceCounts: AdminDocument {
+    /// From memory.
+    package var memory: UInt64 = 0
+    /// From disk.
+    package var disk: UInt64 = 0
+    /// From a peer.
+    package var peer: UInt64 = 0
+    /// From an origin, stored or not.
+    package var origin: UInt64 = 0
+    /// Stored and revalidated with the origin.
+    package var revalidated: UInt64 = 0
+    /// From a fetch that another request had started.
+    package var collapsed: UInt64 = 0
+    /// Stored and served stale.
+    package var stale: UInt64 = 0
+    /// From the origin without use of the cache.
+    package var passed: UInt64 = 0
+    /// Generated by the node itself.
+    package var none: UInt64 = 0
+
+    /// A source: its name in JSON, its count, and the outcome that is counted.
+    private typealias Source = (
+        name: String, path: Field.Path<UInt64>, outcome: CacheOutcome
+    )
+
+    private static let sources: [Source] = [
+        ("memory", \.memory, .hit), ("disk", \.disk, .disk), ("peer", \.peer, .peer),
+        ("origin", \.origin, .miss), ("revalidated", \.revalidated, .revalidated),
+        ("collapsed", \.collapsed, .collapsed), ("stale", \.stale, .stale),
+        ("passed", \.passed, .bypassed), ("none", \.none, .generated),
+    ]
+
+    /// The members.
+    package static let fields: [Field] = sources.map { .required($0.name, $0.path) }
+
+    /// Creates counts of zero.
+    package init() {}
+
+    /// Creates the counts that `value` returns for each outcome.
+    init(_ value: (CacheOutcome) -> UInt64) {
+        for source in Self.sources { self[keyPath: source.path] = value(source.outcome) }
+    }
+
+    /// Combines two counts source by source.
+    package func merged(
+        _ other: SourceCounts, _ merge: (UInt64, UInt64) -> UInt64
+    ) -> SourceCounts {
+        var merged = SourceCounts()
+        for (_, path, _) in Self.sources {
+            merged[keyPath: path] = merge(self[keyPath: path], other[keyPath: path])
         }
-        let all = table(names.map(\.1), JSONSchema.count)
-        let buckets = LatencyBuckets.count
-        let counts = JSONSchema.list(of: JSONSchema.count, count: buckets...buckets)
-        let latency: JSON = [
-            "type": "object", "required": JSON(["bounds_us"] + timedNames.map(\.1)),
-            "properties": .object(
-                [JSON.Member("bounds_us", JSONSchema.list(of: JSONSchema.count))]
-                    + timedNames.map { JSON.Member($0.1, counts) }),
-            "additionalProperties": false,
-        ]
-        return JSONSchema.object(
-            .required("at_ms", JSONSchema.count, "Since the start"), .required("requests", all),
-            .required("bytes", all),
-            .required(
-                "origin",
-                JSONSchema.object(
-                    .required("fetches_ok", JSONSchema.count),
-                    .required("fetches_failed", JSONSchema.count),
-                    .required("received_bytes", JSONSchema.count))),
-            .required("latency", latency),
-            .required("readiness", JSONSchema.enumeration(Readiness.allCases.map(\.rawValue))),
-            .required("fenced", JSONSchema.boolean),
-            .required("fenced_ms", JSONSchema.nullable(JSONSchema.count)),
-            .required("memory", StatusDocument.Memory.schema),
-            .required("disk", JSONSchema.nullable(StatusDocument.Disk.schema)),
-            .required("invalidations", StatusDocument.invalidationsSchema),
-            .required("cluster", JSONSchema.nullable(StatusDocument.Cluster.schema)),
-            .required("members", JSONSchema.list(of: MemberDocument.itemSchema)))
-    }()
+        return merged
+    }
+}
+
+/// The fetches from origins.
+package struct OriginCounts: AdminDocument {
+    /// The number of successful fetches.
+    package var fetchesOK: UInt64 = 0
+    /// The number of failed fetches.
+    package var fetchesFailed: UInt64 = 0
+    /// The number of bytes received.
+    package var receivedBytes: UInt64 = 0
+
+    /// Creates counts of zero.
+    package init() {}
+
+    init(_ snapshot: MetricsSnapshot) {
+        fetchesOK = snapshot[.originFetchesOK]
+        fetchesFailed = snapshot[.originFetchesFailed]
+        receivedBytes = snapshot[.originReceivedBytes]
+    }
+
+    /// The members.
+    package static let fields: [Field] = [
+        .required("fetches_ok", \.fetchesOK),
+        .required("fetches_failed", \.fetchesFailed),
+        .required("received_bytes", \.receivedBytes),
+    ]
+}
+
+/// The histogram of response times by source.
+package struct LatencyHistogram: AdminDocument {
+    /// The upper bounds of the buckets in microseconds; one more bucket is above the last.
+    package var bounds: [UInt64] = []
+    /// The buckets of responses from memory.
+    package var memory: [UInt64] = []
+    /// The buckets of responses from disk.
+    package var disk: [UInt64] = []
+    /// The buckets of responses from peers.
+    package var peer: [UInt64] = []
+    /// The buckets of responses from origins.
+    package var origin: [UInt64] = []
+
+    /// Creates a histogram without buckets.
+    package init() {}
+
+    init(_ outcomes: OutcomeSnapshot) {
+        bounds = LatencyBuckets.bounds
+        memory = outcomes[.hit].counts
+        disk = outcomes[.disk].counts
+        peer = outcomes[.peer].counts
+        origin = outcomes[.miss].counts
+    }
+
+    private static let buckets = JSONSchema.list(
+        of: .count, count: LatencyBuckets.count...LatencyBuckets.count)
+
+    /// The members.
+    package static let fields: [Field] = [
+        .required("bounds_us", \.bounds),
+        .required("memory", \.memory, as: buckets),
+        .required("disk", \.disk, as: buckets),
+        .required("peer", \.peer, as: buckets),
+        .required("origin", \.origin, as: buckets),
+    ]
 }

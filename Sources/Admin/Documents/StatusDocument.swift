@@ -1,17 +1,79 @@
 package import Telemetry
 
 /// The state of a node: `/admin/v1/status`.
-package struct StatusDocument: Sendable {
+package struct StatusDocument: AdminDocument {
+    /// The node id, 32 hexadecimal digits.
+    package var node = ""
+    /// The id of the process, 32 hexadecimal digits.
+    package var process = ""
+    /// The version of the program.
+    package var version = ""
+    /// The time in milliseconds since the node started.
+    package var uptimeMilliseconds: Int64 = 0
+    /// The caller's role: a raw value of ``AdminRole``, or one that only newer versions know.
+    package var role = ""
+    /// The node's readiness: a raw value of ``Readiness``, or one that only newer versions know.
+    package var readiness = ""
+    /// The time in milliseconds since the fence closed; `nil` if it is open.
+    package var fencedMilliseconds: Int64?
     /// The state of the memory tier.
-    package struct Memory: Sendable {
+    package var memory = Memory()
+    /// The state of the disk tier; `nil` without one.
+    package var disk: Disk?
+    /// The state of the cluster; `nil` for a node outside any cluster.
+    package var cluster: Cluster?
+    /// The configured seeds that do not reply while the node joins, each with the reason.
+    package var unreachableSeeds: [String] = []
+    /// The state of the invalidation log.
+    package var invalidations = Invalidations()
+    /// The names of the node's sites.
+    package var sites: [String] = []
+
+    /// Creates an empty document.
+    package init() {}
+
+    /// True if the fence is closed.
+    package var isFenced: Bool { fencedMilliseconds != nil }
+
+    /// The members.
+    package static let fields: [Field] = [
+        .required("node", \.node, as: .id),
+        .required("process", \.process, as: .id),
+        .required("version", \.version),
+        .required("uptime_ms", \.uptimeMilliseconds),
+        .required("role", \.role, "The role of the caller", as: .enumeration(AdminRole.self)),
+        .required("readiness", \.readiness, as: .enumeration(Readiness.self)),
+        .derived(
+            "fenced", \.isFenced,
+            "The fence is closed: the node may lack purges, and revalidates before it serves"),
+        .nullable(
+            "fenced_ms", \.fencedMilliseconds, "Time since the fence closed; null if it is open"),
+        .required("memory", \.memory),
+        .nullable("disk", \.disk, "Null for a node without a disk tier"),
+        .nullable("cluster", \.cluster, "Null for a node outside any cluster"),
+        .required(
+            "missing", \.unreachableSeeds,
+            "Seeds that do not reply to a joining node, with the reason",
+            isLenient: true),
+        .required("invalidations", \.invalidations),
+        .required("sites", \.sites),
+    ]
+}
+
+extension StatusDocument {
+    /// The state of the memory tier.
+    package struct Memory: AdminDocument {
         /// The bytes in use.
-        package var usedBytes: UInt64
+        package var usedBytes: UInt64 = 0
         /// The capacity in bytes.
-        package var limitBytes: UInt64
+        package var limitBytes: UInt64 = 0
         /// The bytes of evicted entries that are still being sent.
-        package var pinnedBytes: UInt64
+        package var pinnedBytes: UInt64 = 0
         /// The number of entries.
-        package var entries: UInt64
+        package var entries: UInt64 = 0
+
+        /// Creates an empty document.
+        package init() {}
 
         /// Reads the state from `snapshot`.
         package init(_ snapshot: MetricsSnapshot) {
@@ -20,18 +82,29 @@ package struct StatusDocument: Sendable {
             pinnedBytes = snapshot[.memoryPinnedBytes]
             entries = snapshot[.memoryEntries]
         }
+
+        /// The members.
+        package static let fields: [Field] = [
+            .required("used_bytes", \.usedBytes),
+            .required("limit_bytes", \.limitBytes),
+            .required("pinned_bytes", \.pinnedBytes, "Evicted entries that are still being sent"),
+            .required("entries", \.entries),
+        ]
     }
 
     /// The state of the disk tier.
-    package struct Disk: Sendable {
+    package struct Disk: AdminDocument {
         /// True if the disk is usable.
-        package var isUp: Bool
+        package var isUp = false
         /// The bytes in use.
-        package var usedBytes: UInt64
+        package var usedBytes: UInt64 = 0
         /// The capacity in bytes.
-        package var limitBytes: UInt64
+        package var limitBytes: UInt64 = 0
         /// The number of entries.
-        package var entries: UInt64
+        package var entries: UInt64 = 0
+
+        /// Creates an empty document.
+        package init() {}
 
         /// Reads the state from `snapshot`.
         package init(_ snapshot: MetricsSnapshot) {
@@ -40,20 +113,31 @@ package struct StatusDocument: Sendable {
             limitBytes = snapshot[.diskLimitBytes]
             entries = snapshot[.diskEntries]
         }
+
+        /// The members.
+        package static let fields: [Field] = [
+            .required("up", \.isUp),
+            .required("used_bytes", \.usedBytes),
+            .required("limit_bytes", \.limitBytes),
+            .required("entries", \.entries),
+        ]
     }
 
     /// The state of the cluster, as this node sees it.
-    package struct Cluster: Sendable {
+    package struct Cluster: AdminDocument {
         /// The number of members alive.
-        package var aliveCount: UInt64
+        package var aliveCount: UInt64 = 0
         /// The number of voters.
-        package var voterCount: UInt64
+        package var voterCount: UInt64 = 0
         /// The number of handoff offers queued or without a response.
-        package var offersPending: UInt64
+        package var offersPending: UInt64 = 0
         /// True if the node hands off all its entries.
-        package var isHandingOff: Bool
+        package var isHandingOff = false
         /// True if the node looks for its cluster, and has not found it.
-        package var isJoining: Bool
+        package var isJoining = false
+
+        /// Creates an empty document.
+        package init() {}
 
         /// Reads the state from `snapshot`.
         package init(_ snapshot: MetricsSnapshot) {
@@ -63,155 +147,46 @@ package struct StatusDocument: Sendable {
             offersPending = snapshot[.offersQueued] + snapshot[.offersUnanswered]
             isHandingOff = snapshot[.handoffActive] == 1
         }
-    }
 
-    /// The node id, 32 hexadecimal digits.
-    package var node: String
-    /// The id of the process, 32 hexadecimal digits.
-    package var process: String
-    /// The version of the program.
-    package var version: String
-    /// The time in milliseconds since the node started.
-    package var uptimeMilliseconds: Int64
-    /// The caller's role.
-    package var role: AdminRole
-    /// The node's readiness.
-    package var readiness: Readiness
-    /// The time in milliseconds since the fence closed; `nil` if it is open.
-    package var fencedMilliseconds: Int64?
-    /// The state of the memory tier.
-    package var memory: Memory
-    /// The state of the disk tier; `nil` without one.
-    package var disk: Disk?
-    /// The state of the cluster; `nil` for a node outside any cluster.
-    package var cluster: Cluster?
-    /// The configured seeds that do not reply while the node joins, each with the reason.
-    package var unreachableSeeds: [String]
-    /// The number of this node's purges that a voter has not confirmed.
-    package var receiptsPending: Int
-    private let snapshot: MetricsSnapshot
-    /// The names of the node's sites.
-    package var sites: [String]
-
-    /// Creates the document from its parts; `missing` are the ``unreachableSeeds``.
-    package init(
-        node: String, process: String, version: String, uptimeMilliseconds: Int64,
-        role: AdminRole, readiness: Readiness, fencedMilliseconds: Int64?,
-        snapshot: MetricsSnapshot,
-        hasDisk: Bool, isInCluster: Bool, unreachableSeeds: [String], receiptsPending: Int,
-        sites: [String]
-    ) {
-        self.node = node
-        self.process = process
-        self.version = version
-        self.uptimeMilliseconds = uptimeMilliseconds
-        self.role = role
-        self.readiness = readiness
-        self.fencedMilliseconds = fencedMilliseconds
-        memory = Memory(snapshot)
-        disk = hasDisk ? Disk(snapshot) : nil
-        cluster = isInCluster ? Cluster(snapshot) : nil
-        self.unreachableSeeds = unreachableSeeds
-        self.receiptsPending = receiptsPending
-        self.snapshot = snapshot
-        self.sites = sites
-    }
-
-    /// The document as JSON.
-    package var json: JSON {
-        [
-            "node": .text(node), "process": .text(process), "version": .text(version),
-            "uptime_ms": .number(uptimeMilliseconds), "role": .text(role.rawValue),
-            "readiness": .text(readiness.rawValue), "fenced": .bool(fencedMilliseconds != nil),
-            "fenced_ms": JSON(fencedMilliseconds), "memory": memory.json,
-            "disk": disk?.json ?? .null, "cluster": cluster?.json ?? .null,
-            "missing": JSON(unreachableSeeds),
-            "invalidations": Self.invalidations(snapshot, pending: receiptsPending),
-            "sites": JSON(sites),
+        /// The members.
+        package static let fields: [Field] = [
+            .required("members_alive", \.aliveCount),
+            .required("members_counted", \.voterCount),
+            .required(
+                "offers_pending", \.offersPending, "Handoff offers that are queued or unanswered"
+            ),
+            .required("handing_over", \.isHandingOff, "The node is handing off all its entries"),
+            .required(
+                "joining", \.isJoining, "The node has not found its cluster yet", isLenient: true),
         ]
     }
 
-    static let schema = JSONSchema.object(
-        .required("node", JSONSchema.id), .required("process", JSONSchema.id),
-        .required("version", JSONSchema.string),
-        .required("uptime_ms", JSONSchema.count),
-        .required(
-            "role", JSONSchema.enumeration(AdminRole.allCases.map(\.rawValue)),
-            "What who asks may do"),
-        .required("readiness", JSONSchema.enumeration(Readiness.allCases.map(\.rawValue))),
-        .required("fenced", JSONSchema.boolean, "It cannot prove that nobody purged without it"),
-        .required("fenced_ms", JSONSchema.nullable(JSONSchema.count), "For how long"),
-        .required("memory", Memory.schema),
-        .required("disk", JSONSchema.nullable(Disk.schema), "Null without a disk"),
-        .required(
-            "cluster", JSONSchema.nullable(Cluster.schema),
-            "Null for a node that is in no cluster"),
-        .required(
-            "missing", JSONSchema.list(of: JSONSchema.string),
-            "Places that do not answer a joining node"),
-        .required("invalidations", invalidationsSchema),
-        .required("sites", JSONSchema.list(of: JSONSchema.string)))
-}
+    /// The state of the invalidation log.
+    package struct Invalidations: AdminDocument {
+        /// The number of invalidations applied.
+        package var applied: UInt64 = 0
+        /// The number of records held.
+        package var records: UInt64 = 0
+        /// The number of this node's purges that a voter has not confirmed.
+        package var receiptsPending: UInt64 = 0
 
-extension StatusDocument.Memory {
-    /// The state as JSON.
-    package var json: JSON {
-        [
-            "used_bytes": JSON(usedBytes), "limit_bytes": JSON(limitBytes),
-            "pinned_bytes": JSON(pinnedBytes), "entries": JSON(entries),
+        /// Creates an empty document.
+        package init() {}
+
+        /// Reads the state from `snapshot`.
+        package init(_ snapshot: MetricsSnapshot, receiptsPending: Int) {
+            applied = snapshot[.invalidationsApplied]
+            records = snapshot[.invalidationRecords]
+            self.receiptsPending = UInt64(clamping: receiptsPending)
+        }
+
+        /// The members.
+        package static let fields: [Field] = [
+            .required("applied", \.applied),
+            .required("records", \.records),
+            .required(
+                "receipts_pending", \.receiptsPending,
+                "Purges issued by this node that a voter has not confirmed"),
         ]
     }
-
-    static let schema = JSONSchema.object(
-        .required("used_bytes", JSONSchema.count), .required("limit_bytes", JSONSchema.count),
-        .required("pinned_bytes", JSONSchema.count, "Evicted, and still being sent"),
-        .required("entries", JSONSchema.count))
-}
-
-extension StatusDocument.Disk {
-    /// The state as JSON.
-    package var json: JSON {
-        [
-            "up": .bool(isUp), "used_bytes": JSON(usedBytes), "limit_bytes": JSON(limitBytes),
-            "entries": JSON(entries),
-        ]
-    }
-
-    static let schema = JSONSchema.object(
-        .required("up", JSONSchema.boolean), .required("used_bytes", JSONSchema.count),
-        .required("limit_bytes", JSONSchema.count), .required("entries", JSONSchema.count))
-}
-
-extension StatusDocument.Cluster {
-    /// The state as JSON.
-    package var json: JSON {
-        [
-            "members_alive": JSON(aliveCount), "members_counted": JSON(voterCount),
-            "offers_pending": JSON(offersPending), "handing_over": .bool(isHandingOff),
-            "joining": .bool(isJoining),
-        ]
-    }
-
-    static let schema = JSONSchema.object(
-        .required("members_alive", JSONSchema.count),
-        .required("members_counted", JSONSchema.count),
-        .required(
-            "offers_pending", JSONSchema.count, "Images that others are to take, or to answer for"),
-        .required("handing_over", JSONSchema.boolean, "It hands over all that it holds, to go"),
-        .required("joining", JSONSchema.boolean, "It looks for its cluster and has found none"))
-}
-
-extension StatusDocument {
-    static func invalidations(_ snapshot: MetricsSnapshot, pending: Int) -> JSON {
-        [
-            "applied": JSON(snapshot[.invalidationsApplied]),
-            "records": JSON(snapshot[.invalidationRecords]), "receipts_pending": JSON(pending),
-        ]
-    }
-
-    static let invalidationsSchema = JSONSchema.object(
-        .required("applied", JSONSchema.count), .required("records", JSONSchema.count),
-        .required(
-            "receipts_pending", JSONSchema.count, "Purges of this node that a counted member lacks")
-    )
 }

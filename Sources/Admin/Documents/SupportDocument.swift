@@ -2,9 +2,9 @@
 ///
 /// All documents as of one moment, and what the kernel reports about the process. It contains no
 /// secrets, but host names and the last purges.
-package struct SupportDocument: Sendable {
+package struct SupportDocument: AdminDocument {
     /// The kernel's figures for the process; `nil` where unavailable.
-    package struct Process: Hashable, Sendable {
+    package struct Process: AdminDocument {
         /// The kernel's name and version, and the machine's architecture.
         package var system = ""
         /// The number of processors.
@@ -39,95 +39,62 @@ package struct SupportDocument: Sendable {
                 }
             }
         }
+
+        /// The members.
+        package static let fields: [Field] = [
+            .required("system", \.system),
+            .required("processors", \.processors),
+            .required("id", \.id),
+            .nullable("resident_bytes", \.residentBytes),
+            .nullable("threads", \.threads),
+            .nullable("open_descriptors", \.openDescriptors),
+            .nullable("descriptors_limit", \.descriptorsMax),
+            .nullable("user_cpu_ms", \.userMilliseconds),
+            .nullable("system_cpu_ms", \.systemMilliseconds),
+        ]
     }
 
     /// The time of the snapshot, as in `2026-11-21T01:02:03Z`.
-    package var takenAt: String
+    package var takenAt = ""
     /// The kernel's figures for the process.
-    package var process: Process
+    package var process = Process()
     /// The node's state.
-    package var status: StatusDocument
+    package var status = StatusDocument()
     /// The counters since the start.
-    package var statistics: StatisticsDocument
+    package var statistics = StatisticsDocument()
     /// The settings in force.
-    package var configuration: ConfigurationDocument
+    package var configuration = ConfigurationDocument()
     /// The log level in force.
-    package var logLevel: LogLevelDocument
+    package var logLevel = LogLevelDocument()
     /// The members of the cluster.
-    package var members: [MemberDocument]
+    package var members = DocumentList<MemberDocument>()
     /// The shares of the ring.
-    package var ring: RingDocument
+    package var ring = RingDocument()
     /// The origins.
-    package var origins: [OriginDocument]
+    package var origins = DocumentList<OriginDocument>()
     /// The receipts of the last purges.
-    package var purges: [ReceiptDocument]
+    package var purges = DocumentList<ReceiptDocument>()
     /// The prefetch jobs.
-    package var prefetches: [PrefetchDocument]
+    package var prefetches = DocumentList<PrefetchDocument>()
     /// The metrics in the Prometheus text format.
-    package var metrics: String
+    package var metrics = ""
 
-    /// Creates the document from its parts.
-    package init(
-        takenAt: String, process: Process, status: StatusDocument, statistics: StatisticsDocument,
-        configuration: ConfigurationDocument, logLevel: LogLevelDocument, members: [MemberDocument],
-        ring: RingDocument, origins: [OriginDocument], purges: [ReceiptDocument],
-        prefetches: [PrefetchDocument], metrics: String
-    ) {
-        self.takenAt = takenAt
-        self.process = process
-        self.status = status
-        self.statistics = statistics
-        self.configuration = configuration
-        self.logLevel = logLevel
-        self.members = members
-        self.ring = ring
-        self.origins = origins
-        self.purges = purges
-        self.prefetches = prefetches
-        self.metrics = metrics
-    }
+    /// Creates an empty document.
+    package init() {}
 
-    /// The document as JSON.
-    package var json: JSON {
-        [
-            "taken_at": .text(takenAt), "process": process.json, "status": status.json,
-            "statistics": statistics.json, "configuration": configuration.json,
-            "log_level": logLevel.json, "members": MemberDocument.json(members), "ring": ring.json,
-            "origins": OriginDocument.json(origins), "purges": ReceiptDocument.json(purges),
-            "prefetches": PrefetchDocument.json(prefetches), "metrics": .text(metrics),
-        ]
-    }
-
-    static let schema = JSONSchema.object(
-        .required("taken_at", JSONSchema.string), .required("process", Process.schema),
-        .required("status", StatusDocument.schema),
-        .required("statistics", StatisticsDocument.schema),
-        .required("configuration", ConfigurationDocument.schema),
-        .required("log_level", LogLevelDocument.schema),
-        .required("members", MemberDocument.schema),
-        .required("ring", RingDocument.schema), .required("origins", OriginDocument.schema),
-        .required("purges", ReceiptDocument.listSchema),
-        .required("prefetches", PrefetchDocument.listSchema),
-        .required("metrics", JSONSchema.string, "As /metrics has them"))
-}
-
-extension SupportDocument.Process {
-    fileprivate var json: JSON {
-        [
-            "system": .text(system), "processors": JSON(processors), "id": JSON(id),
-            "resident_bytes": JSON(residentBytes), "threads": JSON(threads),
-            "open_descriptors": JSON(openDescriptors), "descriptors_limit": JSON(descriptorsMax),
-            "user_cpu_ms": JSON(userMilliseconds), "system_cpu_ms": JSON(systemMilliseconds),
-        ]
-    }
-
-    fileprivate static let schema = JSONSchema.object(
-        .required("system", JSONSchema.string), .required("processors", JSONSchema.count),
-        .required("id", JSONSchema.count),
-        .required("resident_bytes", JSONSchema.nullable(JSONSchema.count)),
-        .required("threads", JSONSchema.nullable(JSONSchema.count)),
-        .required("open_descriptors", JSONSchema.nullable(JSONSchema.count)),
-        .required("descriptors_limit", JSONSchema.nullable(JSONSchema.count)),
-        .required("user_cpu_ms", JSONSchema.nullable(JSONSchema.count)),
-        .required("system_cpu_ms", JSONSchema.nullable(JSONSchema.count)))
+    /// The members.
+    package static let fields: [Field] = [
+        .required("taken_at", \.takenAt),
+        .required("process", \.process),
+        .required("status", \.status),
+        .required("statistics", \.statistics),
+        .required("configuration", \.configuration),
+        .required("log_level", \.logLevel),
+        .required("members", \.members),
+        .required("ring", \.ring),
+        .required("origins", \.origins),
+        .required("purges", \.purges),
+        .required("prefetches", \.prefetches),
+        .required("metrics", \.metrics, "The metrics in the text format of /metrics"),
+    ]
 }

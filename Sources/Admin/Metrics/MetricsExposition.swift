@@ -13,7 +13,7 @@ package struct MetricsExposition {
     package static func render(_ snapshot: MetricsSnapshot, as format: MetricsFormat) -> [UInt8] {
         var text = MetricsExposition(format: format)
         text.bytes.reserveCapacity(64 << 10 + snapshot.sites.count << 11)
-        for family in MetricFamily.table { text.append(family, snapshot) }
+        for family in MetricTable.families { text.append(family, snapshot) }
         if format == .openMetrics { text.append("# EOF\n") }
         return text.bytes
     }

@@ -18,95 +18,108 @@ extension AdminOperation {
     private static let publicOperations = [
         AdminOperation(
             .showDashboard, "GET", "/", for: nil, "The dashboard",
-            responses: [Response(200, "A page for browsers", "text/html", JSONSchema.string)]),
+            responses: [Response(200, "A page for browsers", "text/html", .string)]),
         AdminOperation(
-            .getHealth, "GET", "/healthz", for: nil, "Whether the process answers",
+            .getHealth, "GET", "/healthz", for: nil, "Check that the process responds",
             responses: [
                 Response(
-                    200, "It does",
-                    JSONSchema.object(.required("status", JSONSchema.enumeration(["ok"]))))
+                    200, "It responds",
+                    .object(.required("status", .enumeration(["ok"]))))
             ]),
         AdminOperation(
-            .getReadiness, "GET", "/readyz", for: nil, "Whether requests should be sent here",
+            .getReadiness, "GET", "/readyz", for: nil,
+            "Check whether the node should receive requests",
             parameters: [
                 .query(
                     "unfenced", .choice(["false", "true"]),
-                    "Whether 200 says besides that the next node may be stopped: this one is "
-                        + "counted, and proven to know every purge")
+                    "Respond with 200 only if the node is also a voter and not fenced, so that the "
+                        + "next node of a rolling restart may be stopped")
             ],
             responses: [
-                Response(200, "They should", HealthDocument.schema),
-                Response(503, "They should go elsewhere", HealthDocument.schema),
+                Response(200, "It should", HealthDocument.schema),
+                Response(503, "Requests should go to other nodes", HealthDocument.schema),
             ]),
         AdminOperation(
             .getOpenAPI, "GET", "/admin/v1/openapi.json", for: nil,
-            "This description of the admin port",
-            responses: [Response(200, "The description", ["type": "object"])]),
+            "The OpenAPI description of the admin port",
+            responses: [Response(200, "The description", .anyObject)]),
     ]
 
     private static let entryOperations = [
         AdminOperation(
             .listHotEntries, "GET", "/admin/v1/hot", for: .read,
-            "What is asked for most, of what memory holds",
-            parameters: [.query("limit", .number(1...100), "How many; 12 if not said")],
-            responses: [Response(200, "The hottest first", HotEntriesDocument.schema)]),
+            "The most requested entries in memory",
+            parameters: [
+                .query("limit", .number(1...100), "The maximum number of entries; 12 by default")
+            ],
+            responses: [
+                Response(
+                    200, "The entries, the most requested first",
+                    DocumentList<HotEntryDocument>.schema)
+            ]),
         AdminOperation(
             .getEntry, "GET", "/admin/v1/entry", for: .read,
-            "What the node holds under a URL, and what it would do with it",
+            "The stored variants of a URL, and how the node would serve them",
             parameters: [url],
             responses: [
-                Response(200, "All that is held", EntryDocument.schema),
+                Response(200, "The stored variants", EntryDocument.schema),
                 Response(
-                    404, "Nothing of it is held here", OpenAPI.problemType,
-                    OpenAPI.problem(with: .optional("owners", JSONSchema.list(of: JSONSchema.id)))),
+                    404, "Nothing is stored under the URL", OpenAPI.problemType,
+                    OpenAPI.problem(with: .optional("owners", .list(of: .id)))),
             ]),
         AdminOperation(
             .getEntryBody, "GET", "/admin/v1/entry/body", for: .read,
-            "The stored body, whatever it is good for; the origin is not asked",
+            "The stored body, valid or not; the origin is not contacted",
             parameters: [
-                url, .query("key", .text(bytesMax: 16_384), "The first variant that has this key"),
-                .query("variant", .text(bytesMax: 32), "The variant that /admin/v1/entry calls so"),
+                url, .query("key", .text(bytesMax: 16_384), "The key that the variant must have"),
+                .query(
+                    "variant", .text(bytesMax: 32), "The name of the variant, as in /admin/v1/entry"
+                ),
             ],
             responses: [
-                Response(200, "The body, with its own type", "*/*", JSONSchema.string),
-                Response(problem: 404, "Nothing of it is held here, or it has more than 16 MiB"),
+                Response(200, "The body, with its own media type", "*/*", .string),
+                Response(problem: 404, "No such variant is stored, or it is larger than 16 MiB"),
             ]),
     ]
 
     private static let url = AdminParameter.query(
-        "url", .text(bytesMax: 8_192), "The client's URL, or the origin's", isRequired: true)
+        "url", .text(bytesMax: 8_192),
+        "The URL, as a client requests it or as the origin is asked for it", isRequired: true)
 
     private static let nodeOperations = [
         AdminOperation(
-            .getMetrics, "GET", "/metrics", for: .read, "Every metric, for Prometheus",
+            .getMetrics, "GET", "/metrics", for: .read, "All metrics, for Prometheus",
             responses: [
                 Response(
-                    200, "The metrics, as Accept asks for them", MetricsFormat.text.mediaType,
-                    otherTypes: [MetricsFormat.openMetrics.mediaType], JSONSchema.string)
+                    200, "The metrics, in the format that Accept selects",
+                    MetricsFormat.text.mediaType,
+                    otherTypes: [MetricsFormat.openMetrics.mediaType], .string)
             ]),
         AdminOperation(
-            .getStatus, "GET", "/admin/v1/status", for: .read, "How things stand with the node",
-            responses: [Response(200, "Its status", StatusDocument.schema)]),
+            .getStatus, "GET", "/admin/v1/status", for: .read, "The state of the node",
+            responses: [Response(200, "The state", StatusDocument.schema)]),
         AdminOperation(
             .getStatistics, "GET", "/admin/v1/statistics", for: .read,
-            "What was counted since the start",
-            responses: [Response(200, "The figures", StatisticsDocument.schema)]),
+            "The counters since the start",
+            responses: [Response(200, "The counters", StatisticsDocument.schema)]),
         AdminOperation(
             .watchStatistics, "GET", "/admin/v1/events", for: .read,
-            "The same again and again, as server-sent events",
+            "The statistics at regular intervals, as server-sent events",
             parameters: [
-                .query("interval_ms", .number(250...60_000), "How often; each second if not said")
+                .query(
+                    "interval_ms", .number(250...60_000),
+                    "The interval in milliseconds; 1000 by default")
             ],
             responses: [
-                Response(200, "Events named statistics", "text/event-stream", JSONSchema.string)
+                Response(200, "Events named statistics", "text/event-stream", .string)
             ]),
         AdminOperation(
             .listOrigins, "GET", "/admin/v1/origins", for: .read,
-            "How things stand with each origin",
-            responses: [Response(200, "The origins", OriginDocument.schema)]),
+            "The connections and the circuit breaker of each origin",
+            responses: [Response(200, "The origins", DocumentList<OriginDocument>.schema)]),
         AdminOperation(
             .getConfiguration, "GET", "/admin/v1/configuration", for: .read,
-            "The settings that hold, and where each comes from",
+            "The settings in force and their sources",
             responses: [Response(200, "The settings", ConfigurationDocument.schema)]),
         AdminOperation(
             .getLogLevel, "GET", "/admin/v1/log-level", for: .read,
@@ -114,29 +127,29 @@ extension AdminOperation {
             responses: [Response(200, "The level", LogLevelDocument.schema)]),
         AdminOperation(
             .setLogLevel, "PUT", "/admin/v1/log-level", for: .admin,
-            "Log from another level on, until the next SIGHUP or start",
+            "Change the log level until the next reload or restart",
             body: RequestBody(
                 schema: LogLevelDocument.schema, bytesMax: LogLevelDocument.bodyBytesMax),
             responses: [
-                Response(200, "The level that holds now", LogLevelDocument.schema),
-                Response(problem: 422, "The body says no level"),
+                Response(200, "The level in force", LogLevelDocument.schema),
+                Response(problem: 422, "The body is not a valid level"),
             ]),
         AdminOperation(
             .getSupportSnapshot, "GET", "/admin/v1/support", for: .admin,
-            "All of this at once, for whoever has to find out what is wrong",
-            responses: [Response(200, "The documents of one moment", SupportDocument.schema)]),
+            "All documents at once, for diagnosis",
+            responses: [Response(200, "The documents at one time", SupportDocument.schema)]),
         AdminOperation(
             .drain, "POST", "/admin/v1/drain", for: .admin,
-            "Take the node off the ring and hand over what it owns; it goes on to run",
+            "Remove the node from the ring and hand off its entries; it keeps running",
             parameters: [
-                .query("stop", .choice(["false", "true"]), "Whether it stops once that is done")
+                .query("stop", .choice(["false", "true"]), "Whether the node stops afterwards")
             ],
-            responses: [Response(202, "It begins", OperationStatusDocument.schema)]),
+            responses: [Response(202, "The operation has started", OperationStatusDocument.schema)]),
         AdminOperation(
             .undrain, "POST", "/admin/v1/undrain", for: .admin,
             "Put a drained node back on the ring",
             responses: [
-                Response(202, "It begins", OperationStatusDocument.schema),
+                Response(202, "The operation has started", OperationStatusDocument.schema),
                 Response(problem: 409, "The node is stopping"),
             ]),
     ]
@@ -144,113 +157,113 @@ extension AdminOperation {
     private static let clusterOperations = [
         AdminOperation(
             .listMembers, "GET", "/admin/v1/members", for: .read,
-            "Who is in the cluster, as this node believes",
-            responses: [Response(200, "The members", MemberDocument.schema)]),
+            "The members of the cluster, as this node sees them",
+            responses: [Response(200, "The members", DocumentList<MemberDocument>.schema)]),
         AdminOperation(
             .forgetMembers, "POST", "/admin/v1/members/{nodes}/forget", for: .admin,
-            "Count members no longer that will not come back",
-            parameters: [.path("nodes", .nodes, "The members' ids, with commas between them")],
+            "Remove members that will not return from the voter set",
+            parameters: [
+                .path("nodes", .nodes, "The node ids of the members, separated by commas")
+            ],
             responses: [
-                Response(202, "It begins", OperationStatusDocument.schema),
-                Response(problem: 404, "There is no member of one of these ids"),
-                Response(problem: 409, "They are counted as before"),
+                Response(202, "The operation has started", OperationStatusDocument.schema),
+                Response(problem: 404, "One of the ids is not that of a member"),
+                Response(problem: 409, "The voter set is unchanged"),
             ]),
         AdminOperation(
             .bootstrap, "POST", "/admin/v1/members/bootstrap", for: .admin,
-            "Open a cluster with this node, which has found none",
+            "Form a new cluster with this node, which has found none",
             responses: [
-                Response(202, "It begins", OperationStatusDocument.schema),
-                Response(problem: 409, "The node is in a cluster, or in none by its settings"),
+                Response(202, "The operation has started", OperationStatusDocument.schema),
+                Response(
+                    problem: 409, "The node is in a cluster already, or not configured for one"),
             ]),
         AdminOperation(
             .recover, "POST", "/admin/v1/members/recover", for: .admin,
-            "Begin the count of members anew with this node, which stays fenced",
+            "Begin a new voter set with this node as its only member",
             responses: [
-                Response(202, "It begins", OperationStatusDocument.schema),
-                Response(problem: 409, "The node is proven current, or follows no count"),
+                Response(202, "The operation has started", OperationStatusDocument.schema),
+                Response(problem: 409, "The node is not fenced, or has no voter set"),
             ]),
         AdminOperation(
-            .getRing, "GET", "/admin/v1/ring", for: .read, "Who owns how much",
+            .getRing, "GET", "/admin/v1/ring", for: .read, "The shares of keys that the nodes own",
             responses: [Response(200, "The ring", RingDocument.schema)]),
     ]
 
     private static let purgeOperations = [
         AdminOperation(
             .listPurges, "GET", "/admin/v1/purges", for: .read,
-            "The receipts of the last purges, or that of the purge with an id",
+            "The receipts of the latest purges, or the receipt of the purge with an id",
             parameters: [
-                .query("id", .text(bytesMax: PurgeRequest.idBytesMax), "A client's id"),
-                .query("limit", .number(1...100), "How many receipts; 20 if not said"),
+                .query("id", .text(bytesMax: PurgeRequest.idBytesMax), "The id of a purge"),
+                .query("limit", .number(1...100), "The maximum number of receipts; 20 by default"),
             ],
             responses: [
                 Response(
-                    200, "Receipts, the newest first; with id the one receipt",
-                    JSONSchema.anyOf(ReceiptDocument.listSchema, ReceiptDocument.schema)),
-                Response(problem: 404, "There is no receipt of this id"),
+                    200, "The receipts, the newest first; with id, a single receipt",
+                    .anyOf(DocumentList<ReceiptDocument>.schema, ReceiptDocument.schema)),
+                Response(problem: 404, "No receipt has this id"),
             ]),
         AdminOperation(
-            .issuePurge, "POST", "/admin/v1/purges", for: .purge, "Purge, and get the receipt",
+            .issuePurge, "POST", "/admin/v1/purges", for: .purge,
+            "Purge entries, and return the receipt",
             parameters: PurgeOptions.parameters,
             body: RequestBody(schema: PurgeRequest.schema, bytesMax: PurgeRequest.bodyBytesMax),
             responses: [
-                Response(200, "All have confirmed", ReceiptDocument.schema),
-                Response(202, "Somebody has not confirmed yet", ReceiptDocument.schema),
-                Response(problem: 409, "An earlier purge with this id is another one"),
-                Response(problem: 422, "A key, a value or a target is not allowed"),
-                Response(problem: 503, "Too much waits for the disk"),
+                Response(200, "All nodes that can serve have confirmed", ReceiptDocument.schema),
+                Response(202, "A node has not confirmed yet", ReceiptDocument.schema),
+                Response(problem: 409, "An earlier purge with this id differs"),
+                Response(problem: 422, "A key, a value or a target is invalid"),
+                Response(problem: 503, "Too many purges wait for the disk"),
             ]),
         AdminOperation(
             .getReceipt, "GET", "/admin/v1/purges/{receipt}", for: .read,
-            "How far a purge has come",
+            "The progress of a purge",
             parameters: [
-                .path("receipt", .receipt, "Its name, as the answer to the purge says")
+                .path(
+                    "receipt", .receipt, "The name of the receipt, from the response to the purge")
             ],
             responses: [
                 Response(200, "The receipt", ReceiptDocument.schema),
-                Response(problem: 404, "The log does not hold it"),
+                Response(problem: 404, "The invalidation log does not hold the receipt"),
             ]),
     ]
 
     private static let prefetchName = AdminParameter.path(
-        "prefetch", .text(bytesMax: 64), "Its name, as the answer that began it says")
+        "prefetch", .text(bytesMax: 64), "The name of the job, from the response that started it")
 
     private static let prefetchOperations = [
         AdminOperation(
             .listPrefetches, "GET", "/admin/v1/prefetches", for: .read,
-            "The prefetches that run, and the last that are over",
-            responses: [Response(200, "The newest first", PrefetchDocument.listSchema)]),
+            "The running prefetch jobs and the last finished ones",
+            responses: [
+                Response(200, "The jobs, the newest first", DocumentList<PrefetchDocument>.schema)
+            ]),
         AdminOperation(
             .beginPrefetch, "POST", "/admin/v1/prefetches", for: .purge,
-            "Fetch images before clients ask for them",
+            "Fetch images before clients request them",
             body: RequestBody(
                 schema: PrefetchRequest.schema, bytesMax: PrefetchRequest.bodyBytesMax),
             responses: [
-                Response(202, "It begins", PrefetchDocument.schema),
+                Response(202, "The operation has started", PrefetchDocument.schema),
                 Response(problem: 409, "The node is stopping"),
-                Response(problem: 422, "A key or a value is not allowed"),
-                Response(problem: 503, "As many run as may"),
+                Response(problem: 422, "A key or a value is invalid"),
+                Response(problem: 503, "The maximum number of jobs is running"),
             ]),
         AdminOperation(
             .getPrefetch, "GET", "/admin/v1/prefetches/{prefetch}", for: .read,
-            "How far a prefetch has come", parameters: [prefetchName],
+            "The progress of a prefetch job", parameters: [prefetchName],
             responses: [
-                Response(200, "Its document", PrefetchDocument.schema),
-                Response(problem: 404, "There is no prefetch of this name"),
+                Response(200, "The progress", PrefetchDocument.schema),
+                Response(problem: 404, "No job has this name"),
             ]),
         AdminOperation(
             .cancelPrefetch, "DELETE", "/admin/v1/prefetches/{prefetch}", for: .purge,
-            "Ask for nothing more of a prefetch", parameters: [prefetchName],
+            "Cancel a prefetch job", parameters: [prefetchName],
             responses: [
-                Response(202, "What is under way ends", PrefetchDocument.schema),
-                Response(problem: 404, "There is no prefetch of this name"),
+                Response(
+                    202, "The job is cancelled; running requests finish", PrefetchDocument.schema),
+                Response(problem: 404, "No job has this name"),
             ]),
     ]
-}
-
-/// The response of an operation that continues in the background: `{"status": …}`.
-package enum OperationStatusDocument {
-    static let schema = JSONSchema.object(.required("status", JSONSchema.string))
-
-    /// Returns the document; `state` is one word.
-    package static func json(_ state: String) -> JSON { ["status": .text(state)] }
 }

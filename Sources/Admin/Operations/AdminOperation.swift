@@ -60,7 +60,7 @@ package struct AdminOperation: Sendable {
     /// A required request body in JSON.
     package struct RequestBody: Sendable {
         /// The JSON Schema of the body.
-        package let schema: JSON
+        package let schema: JSONSchema
         /// The maximum size of the body in bytes.
         package let bytesMax: Int
     }
@@ -72,13 +72,13 @@ package struct AdminOperation: Sendable {
         /// The meaning as one clause, without a full stop.
         package let meaning: String
         /// The media type and the schema; `nil` for a problem document.
-        package let content: (type: String, shape: JSON)?
+        package let content: (type: String, schema: JSONSchema)?
         /// The other media types that content negotiation may select, with the same schema.
         package let otherTypes: [String]
 
         /// Creates a response in JSON.
-        package init(_ status: UInt16, _ meaning: String, _ shape: JSON) {
-            self.init(status, meaning, "application/json", shape)
+        package init(_ status: UInt16, _ meaning: String, _ schema: JSONSchema) {
+            self.init(status, meaning, "application/json", schema)
         }
 
         /// Creates a response of media type `type`.
@@ -88,15 +88,15 @@ package struct AdminOperation: Sendable {
         ///   - meaning: one clause, without a full stop.
         ///   - type: the media type.
         ///   - otherTypes: the media types that the client may ask for instead.
-        ///   - shape: the JSON Schema of the body.
+        ///   - schema: the JSON Schema of the body.
         package init(
             _ status: UInt16, _ meaning: String, _ type: String, otherTypes: [String] = [],
-            _ shape: JSON
+            _ schema: JSONSchema
         ) {
             self.status = status
             self.meaning = meaning
             self.otherTypes = otherTypes
-            content = (type, shape)
+            content = (type, schema)
         }
 
         /// Creates a response with a problem document.
@@ -128,16 +128,20 @@ package struct AdminOperation: Sendable {
         _ role: AdminRole?, hasBody: Bool, _ parameters: [AdminParameter]
     ) -> [Response] {
         var responses = [
-            Response(problem: 400, "The request, or its query, cannot be understood"),
-            Response(problem: 414, "The target is too long"),
-            Response(problem: 431, "The fields are too long"),
+            Response(problem: 400, "The request or its query is malformed"),
+            Response(problem: 414, "The request target is too long"),
+            Response(problem: 431, "The header fields are too long"),
         ]
         if role != nil {
             responses += [
-                Response(problem: 401, "A token is needed, or this one is not known"),
-                Response(problem: 403, "The role is too small, or a page of another site asks"),
-                Response(problem: 421, "Without a token the host must be an address or localhost"),
-                Response(problem: 429, "Too many wrong tokens, or reports for this one"),
+                Response(problem: 401, "A token is required, or the token is unknown"),
+                Response(
+                    problem: 403,
+                    "The role is insufficient, or the request comes from a page of another site"
+                ),
+                Response(
+                    problem: 421, "Without a token, the host must be an IP address or localhost"),
+                Response(problem: 429, "Too many wrong tokens, or too many requests with this one"),
             ]
         }
         if hasBody { responses.append(Response(problem: 413, "The body is too large")) }
@@ -210,19 +214,19 @@ package struct AdminParameter: Sendable {
         case .duration(let range):
             "\(DurationText.format(range.lowerBound)) to "
                 + "\(DurationText.format(range.upperBound)), with ms, s or m"
-        case .nodes: "32 hexadecimal digits, or several times so many with commas between them"
+        case .nodes: "node ids of 32 hexadecimal digits, separated by commas"
         case .receipt: "32 hexadecimal digits, a hyphen and a number from 1"
         }
     }
 
     /// The JSON Schema of the value.
-    package var schema: JSON {
+    package var schema: JSONSchema {
         switch kind {
-        case .text(let bytesMax): JSONSchema.text(length: 1...bytesMax)
-        case .choice(let choices): JSONSchema.enumeration(choices)
-        case .number(let range): JSONSchema.integer(range)
-        case .duration: JSONSchema.text(pattern: "^[0-9]+(ms|s|m)$")
-        case .nodes: JSONSchema.text(pattern: "^[0-9a-f]{32}(,[0-9a-f]{32})*$")
+        case .text(let bytesMax): .text(length: 1...bytesMax)
+        case .choice(let choices): .enumeration(choices)
+        case .number(let range): .integer(range)
+        case .duration: .text(pattern: "^[0-9]+(ms|s|m)$")
+        case .nodes: .text(pattern: "^[0-9a-f]{32}(,[0-9a-f]{32})*$")
         case .receipt: ReceiptID.schema
         }
     }

@@ -11,8 +11,9 @@ package enum OpenAPI {
                 "title": "Nuthatch admin API", "version": .text(version),
                 "license": ["name": "Apache-2.0", "identifier": "Apache-2.0"],
                 "description": .text(
-                    "Counters count since the start of the process. Ages are …_ms_ago, lengths of "
-                        + "time …_ms, sizes …_bytes; all are measured by the node that answers."),
+                    "Counters start at zero with the process. Names end in _ms_ago for ages, in _ms "
+                        + "for durations and in _bytes for sizes. All times are measured by the "
+                        + "node that responds."),
             ],
             "servers": [["url": "/"]],
             "paths": .object(paths),
@@ -20,10 +21,10 @@ package enum OpenAPI {
                 "securitySchemes": [
                     "token": [
                         "type": "http", "scheme": "bearer",
-                        "description": "A token of admin-token-file",
+                        "description": "A token from the file that admin-token-file names",
                     ]
                 ],
-                "schemas": ["Problem": problem],
+                "schemas": ["Problem": ReceivedProblem.schema.json],
             ],
         ]
     }
@@ -50,7 +51,7 @@ package enum OpenAPI {
         ]
         if let role = operation.role {
             members.append(
-                JSON.Member("description", .text("For tokens of the role \(role.rawValue).")))
+                JSON.Member("description", .text("Requires the role \(role.rawValue).")))
             // A node without tokens needs none on loopback.
             members.append(JSON.Member("security", [["token": []], [:]]))
         } else {
@@ -66,7 +67,7 @@ package enum OpenAPI {
                     "requestBody",
                     [
                         "required": true,
-                        "content": ["application/json": ["schema": body.schema]],
+                        "content": ["application/json": ["schema": body.schema.json]],
                     ]))
         }
         members.append(
@@ -81,36 +82,26 @@ package enum OpenAPI {
         [
             "name": .text(parameter.name), "in": parameter.isInPath ? "path" : "query",
             "required": .bool(parameter.isRequired), "description": .text(parameter.meaning),
-            "schema": parameter.schema,
+            "schema": parameter.schema.json,
         ]
     }
 
     private static func response(_ response: AdminOperation.Response) -> JSON {
-        let (type, shape) =
+        let (type, schema) =
             response.content
-            ?? (problemType, ["$ref": "#/components/schemas/Problem"])
+            ?? (problemType, JSONSchema(["$ref": "#/components/schemas/Problem"]))
         return [
             "description": .text(response.meaning),
             "content": .object(
-                ([type] + response.otherTypes).map { JSON.Member($0, ["schema": shape]) }),
+                ([type] + response.otherTypes).map { JSON.Member($0, ["schema": schema.json]) }),
         ]
     }
 
     /// The media type of problem documents (RFC 9457).
     static let problemType = "application/problem+json"
 
-    private static let problem = problem(with: [])
-
-    /// Returns the schema of a problem document with additional members.
-    static func problem(with members: JSONSchema.Property...) -> JSON { problem(with: members) }
-
-    private static func problem(with members: [JSONSchema.Property]) -> JSON {
-        JSONSchema.object(
-            [
-                .required("type", JSONSchema.text(pattern: "^urn:nuthatch:problem:[a-z-]+$")),
-                .required("title", JSONSchema.string),
-                .required("status", JSONSchema.integer(400...599)),
-                .optional("detail", JSONSchema.string),
-            ] + members)
+    /// Returns the schema of a problem document with an additional member.
+    static func problem(with member: JSONSchema.Property) -> JSONSchema {
+        .object(ReceivedProblem.fields.map(\.property) + [member])
     }
 }

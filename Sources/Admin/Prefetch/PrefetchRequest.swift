@@ -34,14 +34,18 @@ package struct PrefetchRequest: Hashable, Sendable {
     package static let tooManyProblem = "prefetches-too-many"
 
     static let schema = JSONSchema.anyOf(
-        JSONSchema.object(
+        .object(
             .required(
                 "urls",
-                JSONSchema.list(of: JSONSchema.text(length: 1...urlBytesMax), count: 1...urlsMax)),
-            .optional("accept", acceptSchema, "Decides which variants are kept; */* if not said")),
-        JSONSchema.object(
-            .required("sitemap", JSONSchema.text(length: 1...urlBytesMax), "The URL of a sitemap"),
-            .optional("accept", acceptSchema, "Decides which variants are kept; */* if not said")))
+                .list(of: .text(length: 1...urlBytesMax), count: 1...urlsMax)),
+            .optional(
+                "accept", acceptSchema,
+                "The Accept field of the requests, which selects the variants; */* by default")),
+        .object(
+            .required("sitemap", .text(length: 1...urlBytesMax), "The URL of a sitemap"),
+            .optional(
+                "accept", acceptSchema,
+                "The Accept field of the requests, which selects the variants; */* by default")))
 
     private static let acceptSchema = JSONSchema.text(length: 1...acceptBytesMax)
 }

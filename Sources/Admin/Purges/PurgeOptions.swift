@@ -25,11 +25,12 @@ package struct PurgeOptions: Hashable, Sendable {
     /// The query parameters for the options.
     static let parameters: [AdminParameter] = [
         .query(
-            "wait", .choice(PurgeAcknowledgement.allCases.map(\.rawValue)), "What is waited for"),
-        .query("timeout", .duration(PurgeRequest.timeoutRange), "For how long at most"),
+            "wait", .choice(PurgeAcknowledgement.allCases.map(\.rawValue)),
+            "The acknowledgement to wait for"),
+        .query("timeout", .duration(PurgeRequest.timeoutRange), "The maximum wait"),
         .query(
             "timeout_ms", .number(0...PurgeRequest.timeoutRange.upperBound.milliseconds),
-            "The same in milliseconds"),
+            "The maximum wait in milliseconds"),
     ]
 
     /// Combines the options with those of the same request's body, and applies the defaults.

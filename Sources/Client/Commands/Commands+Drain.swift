@@ -1,4 +1,4 @@
-import Admin
+package import Admin
 import Glibc
 import Ground
 
@@ -41,16 +41,7 @@ extension Commands {
 
     /// Orders a drained node to take ownership again.
     package func undrain() -> CommandOutcome {
-        run { () throws(CommandError) in
-            let response = try options.client().send(NodeClient.request(.undrain))
-            printResult("back on the ring", response)
-            return .succeeded
-        }
-    }
-
-    /// Prints a message, or the response for programs.
-    private func printResult(_ words: String, _ response: NodeResponse) {
-        console.print(options.isJSON ? String(decoding: response.body, as: UTF8.self) : words)
+        order(NodeClient.request(.undrain), "back on the ring")
     }
 
     /// Polls the node's statistics until the handoff is complete.
@@ -69,7 +60,7 @@ extension Commands {
                 guard !progress.isEmptied else { return finish("stopped", .succeeded) }
                 return finish("stopped before all was handed over", .incomplete)
             }
-            let report = try client.document(StatisticsReport.self, of: exchange)
+            let report = try client.document(StatisticsDocument.self, of: exchange)
             progress.update(report)
             if progress.isFinished, !order.stopsNode || progress.offersLeft > 0 {
                 guard progress.offersLeft > 0 else { return finish("handed over", .succeeded) }
@@ -90,8 +81,7 @@ extension Commands {
     private func finish(_ words: String, _ ending: CommandOutcome) -> CommandOutcome {
         console.clearProgress()
         if options.isJSON {
-            let document: JSON = ["status": .text(words)]
-            console.print(document.compactText)
+            console.print(OperationStatusDocument(words).json.compactText)
         } else if ending == .succeeded {
             console.print(words)
         } else {
@@ -125,7 +115,7 @@ package struct DrainProgress: Hashable, Sendable {
     package init() {}
 
     /// Adds the latest statistics.
-    package mutating func update(_ report: StatisticsReport) {
+    package mutating func update(_ report: StatisticsDocument) {
         offersLeft = report.cluster?.offersPending ?? 0
         offersMax = max(offersMax, offersLeft)
         let share = report.members.first(where: \.isSelf)?.primaryShare ?? 0

@@ -62,7 +62,7 @@ extension Commands {
                     ("timeout_ms", "\(min(60_000, limit.milliseconds))"),
                 ], body: order.json)
             var response = try client.send(question, extraTimeout: limit)
-            var receipt = try client.document(ReceiptReport.self, in: response, to: question)
+            var receipt = try client.document(ReceiptDocument.self, in: response, to: question)
             if order.wait == .all {
                 (response, receipt) = try pollUntilDone(receipt, response, client, until: deadline)
             }
@@ -82,9 +82,9 @@ extension Commands {
 
     /// Polls the receipt until all reachable members have confirmed.
     private func pollUntilDone(
-        _ first: ReceiptReport, _ response: NodeResponse, _ client: NodeClient,
+        _ first: ReceiptDocument, _ response: NodeResponse, _ client: NodeClient,
         until deadline: Instant
-    ) throws(CommandError) -> (NodeResponse, ReceiptReport) {
+    ) throws(CommandError) -> (NodeResponse, ReceiptDocument) {
         var (last, receipt) = (response, first)
         let question = NodeClient.request(.getReceipt, [first.receipt])
         var pause = Interval.milliseconds(20)
@@ -94,7 +94,7 @@ extension Commands {
             BootClock.pause(pause)
             pause = min(.milliseconds(250), pause + pause)
             last = try client.send(question)
-            receipt = try client.document(ReceiptReport.self, in: last, to: question)
+            receipt = try client.document(ReceiptDocument.self, in: last, to: question)
         }
         return (last, receipt)
     }

@@ -53,10 +53,10 @@ extension Commands {
         }
 
         /// Returns the node's status and statistics.
-        func documents() throws(CommandError) -> (StatusReport, StatisticsReport) {
+        func documents() throws(CommandError) -> (StatusDocument, StatisticsDocument) {
             (
-                try client.document(StatusReport.self, of: exchanges[0]),
-                try client.document(StatisticsReport.self, of: exchanges[1])
+                try client.document(StatusDocument.self, of: exchanges[0]),
+                try client.document(StatisticsDocument.self, of: exchanges[1])
             )
         }
 

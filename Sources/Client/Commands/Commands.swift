@@ -49,6 +49,19 @@ package struct Commands: Sendable {
         }
     }
 
+    /// Sends an order, and prints the response as sent or, for people, `words`.
+    func order(_ question: NodeRequest, _ words: String) -> CommandOutcome {
+        run { () throws(CommandError) in
+            printResult(words, try options.client().send(question))
+            return .succeeded
+        }
+    }
+
+    /// Prints a response as sent or, for people, `words`.
+    func printResult(_ words: String, _ response: NodeResponse) {
+        console.print(options.isJSON ? String(decoding: response.body, as: UTF8.self) : words)
+    }
+
     /// Asks on the terminal for confirmation of an irreversible operation.
     ///
     /// - Returns: `nil` if it is confirmed; otherwise the outcome of the command.
@@ -69,34 +82,23 @@ package struct Commands: Sendable {
 
     /// Shows the members of the cluster as the node sees them.
     package func members() -> CommandOutcome {
-        show(NodeClient.request(.listMembers), as: MemberDocument.Page.self) {
+        show(NodeClient.request(.listMembers), as: DocumentList<MemberDocument>.self) {
             $0.lines(columnsMax: console.columns)
         }
     }
 
     /// Orders the node to remove members from the voter set.
     package func forget(_ members: [String]) -> CommandOutcome {
-        run { () throws(CommandError) in
-            let response = try options.client().send(
-                NodeClient.request(.forgetMembers, [members.joined(separator: ",")]))
-            console.print(
-                options.isJSON
-                    ? String(decoding: response.body, as: UTF8.self)
-                    : "forgetting \(members.joined(separator: " "))")
-            return .succeeded
-        }
+        order(
+            NodeClient.request(.forgetMembers, [members.joined(separator: ",")]),
+            "forgetting \(members.joined(separator: " "))")
     }
 
     /// Orders the node to form a new cluster.
     package func bootstrap() -> CommandOutcome {
-        run { () throws(CommandError) in
-            let response = try options.client().send(NodeClient.request(.bootstrap))
-            console.print(
-                options.isJSON
-                    ? String(decoding: response.body, as: UTF8.self)
-                    : "this node is the cluster now; others follow it as soon as they reach it")
-            return .succeeded
-        }
+        order(
+            NodeClient.request(.bootstrap),
+            "this node is the cluster now; others follow it as soon as they reach it")
     }
 
     /// Orders the node to begin a new voter set with itself as the only member.
@@ -108,14 +110,13 @@ package struct Commands: Sendable {
             let client = try options.client()
             let question = NodeClient.request(.listMembers)
             let response = try client.send(question)
-            let page = try client.document(MemberDocument.Page.self, in: response, to: question)
+            let page = try client.document(
+                DocumentList<MemberDocument>.self, in: response, to: question)
             console.printNotice(page.recoverySummary)
             if !isSure, let ending = confirm("Go on?", "recover") { return ending }
-            let done = try client.send(NodeClient.request(.recover))
-            console.print(
-                options.isJSON
-                    ? String(decoding: done.body, as: UTF8.self)
-                    : "the count begins anew with this node; others follow as they reach it")
+            printResult(
+                "the count begins anew with this node; others follow as they reach it",
+                try client.send(NodeClient.request(.recover)))
             return .succeeded
         }
     }
@@ -135,7 +136,7 @@ extension Commands {
             }
         }
         return show(
-            NodeClient.request(.getEntry, query: [("url", url)]), as: EntryReport.self
+            NodeClient.request(.getEntry, query: [("url", url)]), as: EntryDocument.self
         ) { report in
             var lines = report.lines(columnsMax: console.columns)
             guard withHeads else { return lines }

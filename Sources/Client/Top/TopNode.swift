@@ -1,11 +1,11 @@
-import Admin
+package import Admin
 package import Ground
 
 /// A node that `nuthatch top` queries, with its latest statistics and their history.
 package struct TopNode: Sendable {
     /// The statistics at one time.
     struct Sample: Sendable {
-        var report: StatisticsReport
+        var report: StatisticsDocument
         /// The time of arrival on this machine's clock.
         var at: Instant
     }
@@ -35,9 +35,9 @@ package struct TopNode: Sendable {
     /// The activity at each query, `nil` without a response; the newest last.
     private(set) var points: [Point?] = []
     /// The most requested entries.
-    var hot: [HotReport.Entry] = []
+    var hot: [HotEntryDocument] = []
     /// The latest purges.
-    var purges: [ReceiptReport] = []
+    var purges: [ReceiptDocument] = []
 
     /// The largest number of points.
     static let pointsMax = 600
@@ -53,10 +53,10 @@ package struct TopNode: Sendable {
     }
 
     /// The latest statistics; `nil` while the node does not respond.
-    package var report: StatisticsReport? { failure == nil ? samples.last?.report : nil }
+    package var report: StatisticsDocument? { failure == nil ? samples.last?.report : nil }
 
     /// Adds statistics.
-    mutating func statisticsReceived(_ report: StatisticsReport, at now: Instant) {
+    mutating func statisticsReceived(_ report: StatisticsDocument, at now: Instant) {
         failure = nil
         id = report.members.first(where: \.isSelf)?.node ?? id
         // The counts of another process cannot be subtracted.
@@ -83,8 +83,8 @@ package struct TopNode: Sendable {
     }
 
     /// Returns the activity between two statistics.
-    private static func point(from old: StatisticsReport, to new: StatisticsReport) -> Point {
-        let seconds = Double(new.atMilliseconds &- old.atMilliseconds) / 1000
+    private static func point(from old: StatisticsDocument, to new: StatisticsDocument) -> Point {
+        let seconds = Double(new.uptimeMilliseconds &- old.uptimeMilliseconds) / 1000
         let counts = new.requests - old.requests
         return Point(requestsPerSecond: Double(counts.all) / seconds, counts: counts)
     }
@@ -120,8 +120,8 @@ struct TopRates: Sendable {
     let bounds: [UInt64]
 
     /// Computes the rates between two statistics of one process.
-    init(from old: StatisticsReport, to new: StatisticsReport) {
-        let seconds = Double(new.atMilliseconds &- old.atMilliseconds) / 1000
+    init(from old: StatisticsDocument, to new: StatisticsDocument) {
+        let seconds = Double(new.uptimeMilliseconds &- old.uptimeMilliseconds) / 1000
         requests = new.requests - old.requests
         bytes = new.bytes - old.bytes
         requestsPerSecond = Double(requests.all) / seconds

@@ -12,7 +12,7 @@ struct TopRow: Sendable {
     /// The rates; `nil` if unknown.
     var rates: TopRates?
     /// The latest statistics; `nil` without any.
-    var report: StatisticsReport?
+    var report: StatisticsDocument?
     /// The current failure of the node.
     var failure: TopNode.Failure?
     /// The member as another node sees it.

@@ -64,7 +64,7 @@ final class TopSession {
         for (index, client) in clients.enumerated() {
             do throws(CommandError) {
                 state.received(
-                    index, try client.document(StatusReport.self, of: exchanges[index]))
+                    index, try client.document(StatusDocument.self, of: exchanges[index]))
             } catch {
                 fault = fault ?? error
             }
@@ -161,17 +161,19 @@ final class TopSession {
         let (node, client) = (flight.node, clients[flight.node])
         switch flight.kind {
         case .statistics:
-            let report = try client.document(StatisticsReport.self, of: flight.exchange)
+            let report = try client.document(StatisticsDocument.self, of: flight.exchange)
             state.received(node, report, at: BootClock.now())
             discoverMembers(for: report.members, node)
         case .status:
-            state.received(node, try client.document(StatusReport.self, of: flight.exchange))
-        case .hot: state.received(node, try client.document(HotReport.self, of: flight.exchange))
+            state.received(node, try client.document(StatusDocument.self, of: flight.exchange))
+        case .hot:
+            state.received(
+                node, try client.document(DocumentList<HotEntryDocument>.self, of: flight.exchange))
         case .purges:
-            let page = try client.document(ReceiptReport.Page.self, of: flight.exchange)
-            state.received(node, page.purges)
+            let page = try client.document(DocumentList<ReceiptDocument>.self, of: flight.exchange)
+            state.received(node, page.items)
         case .discovery(let id, let found):
-            let report = try found.document(StatusReport.self, of: flight.exchange)
+            let report = try found.document(StatusDocument.self, of: flight.exchange)
             guard report.node == id, !clients.contains(where: { $0.endpoint == found.endpoint })
             else { return }
             clients.append(found)

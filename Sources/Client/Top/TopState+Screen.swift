@@ -204,14 +204,15 @@ extension TopState {
         func figure(_ text: @escaping (TopRates) -> String) -> (TopRow) -> TextLine {
             { row in row.rates.map { TextLine(text($0)) } ?? none }
         }
-        func tier(_ tier: @escaping (StatisticsReport) -> TierUsage?) -> (TopRow) -> TextLine {
+        typealias Tier = (StatisticsDocument) -> (any TierUsage)?
+        func tier(_ tier: @escaping Tier) -> (TopRow) -> TextLine {
             { row in
                 guard let tier = row.report.flatMap(tier) else { return none }
-                if tier.isUp == false { return TextLine("down", .bad) }
+                if !tier.isUp { return TextLine("down", .bad) }
                 return TextLine(NumberFormat.wholePercent(tier.share))
             }
         }
-        func used(_ tier: @escaping (StatisticsReport) -> TierUsage?) -> (TopRow) -> TextLine {
+        func used(_ tier: @escaping Tier) -> (TopRow) -> TextLine {
             { row in
                 guard let tier = row.report.flatMap(tier) else { return none }
                 return TextLine(Bar.text(tier.share, columns: 4), .accent)

@@ -1,3 +1,4 @@
+package import Admin
 package import Ground
 
 /// The state of `nuthatch top`: responses and keys go in, and ``render(columns:rows:now:)`` returns
@@ -37,22 +38,22 @@ package struct TopState: Sendable {
     // MARK: Responses
 
     /// Adds the statistics of a node; `node` is its index in ``nodes``.
-    package mutating func received(_ node: Int, _ report: StatisticsReport, at now: Instant) {
+    package mutating func received(_ node: Int, _ report: StatisticsDocument, at now: Instant) {
         nodes[node].statisticsReceived(report, at: now)
     }
 
     /// Adds the status of a node.
-    package mutating func received(_ node: Int, _ report: StatusReport) {
+    package mutating func received(_ node: Int, _ report: StatusDocument) {
         nodes[node].identify(report.node)
     }
 
     /// Adds the most requested entries of a node.
-    package mutating func received(_ node: Int, _ report: HotReport) {
-        nodes[node].hot = report.entries
+    package mutating func received(_ node: Int, _ report: DocumentList<HotEntryDocument>) {
+        nodes[node].hot = report.items
     }
 
     /// Adds the latest purges of a node.
-    package mutating func received(_ node: Int, _ purges: [ReceiptReport]) {
+    package mutating func received(_ node: Int, _ purges: [ReceiptDocument]) {
         nodes[node].purges = purges
     }
 
@@ -123,14 +124,14 @@ package struct TopState: Sendable {
                 node.points.count >= back ? node.points[node.points.count - back] : nil
             }
             requests.append(points.isEmpty ? nil : points.reduce(0) { $0 + $1.requestsPerSecond })
-            hits.append(points.map(\.counts).reduce(.zero, +).hitRatio)
+            hits.append(points.map(\.counts).reduce(SourceCounts(), +).hitRatio)
         }
         return (requests, hits)
     }
 
     /// The most requested entries of all selected nodes together.
-    var hottest: [HotReport.Entry] {
-        var sums: [String: HotReport.Entry] = [:]
+    var hottest: [HotEntryDocument] {
+        var sums: [String: HotEntryDocument] = [:]
         for entry in selectedNodes.filter({ $0.report != nil }).flatMap(\.hot) {
             if sums[entry.url] == nil {
                 sums[entry.url] = entry
@@ -142,8 +143,8 @@ package struct TopState: Sendable {
     }
 
     /// The latest purges, the newest first; for each, the receipt with the most confirmations.
-    var purges: [ReceiptReport] {
-        var receipts: [String: ReceiptReport] = [:]
+    var purges: [ReceiptDocument] {
+        var receipts: [String: ReceiptDocument] = [:]
         for receipt in selectedNodes.filter({ $0.report != nil }).flatMap(\.purges) {
             if let known = receipts[receipt.receipt], known.confirmed >= receipt.confirmed {
                 continue

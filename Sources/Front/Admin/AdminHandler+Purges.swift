@@ -42,8 +42,7 @@ extension AdminHandler {
         }
         let receipts = context.purges.recentPurges(Int(query.number("limit") ?? 20))
         send(
-            ReceiptDocument.json(
-                receipts.compactMap { ReceiptDocument($0, at: context.node) }))
+            DocumentList(receipts.compactMap { ReceiptDocument($0, at: context.node) }).json)
     }
 
     /// Decodes a purge request.

@@ -85,14 +85,12 @@ final class AdminHandler {
         case .getEntry: sendEntry(query["url"] ?? "")
         case .getEntryBody:
             sendEntryBody(query["url"] ?? "", key: query["key"], variant: query["variant"])
-        case .listMembers: send(MemberDocument.json(node.memberRows()))
+        case .listMembers: send(DocumentList(node.memberRows()).json)
         case .forgetMembers: send("forgetting", unless: node.forgetMembers(arguments[0]))
         case .bootstrap: send("opened", unless: node.bootstrap())
         case .recover: send("recovering", unless: node.recover())
         case .getRing: send(node.ringDocument().json)
-        case .listOrigins:
-            let standings = node.originCoordinator.statuses(now: SystemClock.now())
-            send(OriginDocument.json(standings.map(OriginDocument.init)))
+        case .listOrigins: send(node.originDocuments().json)
         case .getConfiguration: send(node.configurationDocument.json)
         case .getLogLevel: send(LogLevelDocument(node.logger.logLevel.rawValue).json)
         case .setLogLevel: setLogLevel(body, operation)
@@ -106,7 +104,7 @@ final class AdminHandler {
         case .cancelPrefetch: cancelPrefetch(arguments[0])
         case .drain:
             node.handleOperatorCommand(.drain(stops: query["stop"] == "true"))
-            send(OperationStatusDocument.json("draining"), status: 202)
+            send(OperationStatusDocument("draining").json, status: 202)
         case .undrain: undrain()
         }
     }
@@ -143,7 +141,7 @@ final class AdminHandler {
     /// Sends `problem` if the operation was refused, otherwise 202 with `state`.
     private func send(_ state: String, unless problem: Problem?) {
         if let problem { return response.sendProblem(problem) }
-        send(OperationStatusDocument.json(state), status: 202)
+        send(OperationStatusDocument(state).json, status: 202)
     }
 
     /// Ends a drain, unless the node is stopping.
@@ -152,7 +150,7 @@ final class AdminHandler {
             return response.sendProblem(.nodeStopping)
         }
         context.node.handleOperatorCommand(.undrain)
-        send(OperationStatusDocument.json("ready"), status: 202)
+        send(OperationStatusDocument("ready").json, status: 202)
     }
 }
 
@@ -202,7 +200,7 @@ extension AdminHandler {
 
     /// Sends the documents of all prefetches.
     func sendPrefetches() {
-        send(PrefetchDocument.json(context.node.prefetcher.documents()))
+        send(DocumentList(context.node.prefetcher.documents()).json)
     }
 
     /// Sends the document of the prefetch with this name.

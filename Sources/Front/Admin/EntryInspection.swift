@@ -166,11 +166,12 @@ extension EntryInspection {
         let owners = node.hub.map { hub in
             hub.ringUpdater.ring.owners(of: digest).prefix(hub.replicas).map { "\($0)" }
         }
-        let isOwner = node.hub.map { $0.owns(EntryName(ofKey: key)) } ?? true
-        let document = EntryDocument(
-            url: url, key: String(decoding: key, as: UTF8.self),
-            variants: found.map(variantDocument),
-            owners: owners ?? ["\(node.purges.id)"], isOwner: isOwner)
+        var document = EntryDocument()
+        document.url = url
+        document.key = String(decoding: key, as: UTF8.self)
+        document.variants = found.map(variantDocument)
+        document.owners = owners ?? ["\(node.purges.id)"]
+        document.isOwner = node.hub.map { $0.owns(EntryName(ofKey: key)) } ?? true
         return (document, !found.isEmpty)
     }
 
@@ -219,10 +220,11 @@ extension EntryInspection {
     private func variantDocument(_ found: StoredEntry) -> EntryDocument.Variant {
         let now = SystemClock.now()
         let facts = found.metadata
-        var variant = EntryDocument.Variant(
-            key: String(decoding: found.key, as: UTF8.self), name: found.variantName)
-        variant.isInMemory = found.memoryEntry != nil
-        variant.isOnDisk = found.diskReading != nil
+        var variant = EntryDocument.Variant()
+        variant.key = String(decoding: found.key, as: UTF8.self)
+        variant.name = found.variantName
+        variant.tier = found.memoryEntry == nil ? "disk" : "memory"
+        variant.isAlsoOnDisk = found.memoryEntry != nil && found.diskReading != nil
         variant.status = found.head.status
         variant.contentType = String(
             decoding: found.head.slice(found.head.layout.contentTypeExtent), as: UTF8.self)
@@ -242,13 +244,15 @@ extension EntryInspection {
         variant.invalidationVersion =
             "\(found.invalidationVersion.epoch).\(found.invalidationVersion.count)"
         variant.tags = found.tags.map { String(decoding: $0, as: UTF8.self) }
-        variant.fields = fields(found.head.bytes)
-        variant.entityTag = variant.fields.first { $0.name == "etag" }?.value
-        variant.lastModified = variant.fields.first { $0.name == "last-modified" }?.value
-        variant.vary = variant.fields.filter { $0.name == "vary" }.flatMap { line in
+        let fields = fields(found.head.bytes)
+        variant.headerFields = fields.map { [$0.name, $0.value] }
+        variant.entityTag = fields.first { $0.name == "etag" }?.value
+        variant.lastModified = fields.first { $0.name == "last-modified" }?.value
+        variant.vary = fields.filter { $0.name == "vary" }.flatMap { line in
             line.value.split(separator: ",").map { $0.trimmed.lowercased() }
         }
-        (variant.decision, variant.reason) = forecast(found, purge, now)
+        let (decision, reason) = forecast(found, purge, now)
+        (variant.decision, variant.reason) = (decision.rawValue, reason)
         return variant
     }
 

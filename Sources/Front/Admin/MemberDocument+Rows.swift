@@ -20,11 +20,11 @@ extension MemberDocument {
         let counted = Dictionary(uniqueKeysWithValues: lines.map { ($0.id, $0) })
         let met = Set(view.records.map(\.member.id))
         let unknown = lines.filter { $0.isVoter && !met.contains($0.id) }.map { line in
-            MemberDocument(
-                node: "\(line.id)", process: "", address: "", state: "unknown", isVoter: true,
-                millisecondsSinceContact: line.contactAge?.milliseconds, weight: 0,
-                isCaughtUp: false,
-                isDraining: false, isSelf: false, isConnected: false, primaryShare: 0)
+            var row = MemberDocument()
+            row.node = "\(line.id)"
+            row.isVoter = true
+            row.millisecondsSinceContact = line.contactAge?.milliseconds
+            return row
         }
         var rows = known(view, ring, counted, weightMax: hub.ringUpdater.weightMax) + unknown
         let ids = rows.compactMap { NodeID($0.node) }
@@ -43,23 +43,28 @@ extension MemberDocument {
         weightMax: UInt16
     ) -> [MemberDocument] {
         view.records.map { record in
-            let (member, isSelf) = (record.member, record.member.id == view.own.member.id)
-            let state =
+            let member = record.member
+            var row = MemberDocument()
+            row.node = "\(member.id)"
+            row.process = "\(member.process)"
+            row.address = "\(member.address)"
+            row.state =
                 switch record.state {
                 case .alive: "alive"
                 case .suspected: "suspected"
                 case .dead: "dead"
                 case .left: "left"
                 }
-            return MemberDocument(
-                node: "\(member.id)", process: "\(member.process)", address: "\(member.address)",
-                state: state, isVoter: counted[member.id]?.isVoter ?? false,
-                millisecondsSinceContact: counted[member.id]?.contactAge?.milliseconds,
-                weight: Int(member.weight), effectiveWeight: Int(min(member.weight, weightMax)),
-                isCaughtUp: member.role.contains(.isCaughtUp),
-                isDraining: member.role.contains(.isDraining), isSelf: isSelf,
-                isConnected: isSelf || view.connections[member.id] != nil,
-                primaryShare: ring.share(of: member.id))
+            row.isVoter = counted[member.id]?.isVoter ?? false
+            row.millisecondsSinceContact = counted[member.id]?.contactAge?.milliseconds
+            row.isSelf = member.id == view.own.member.id
+            row.isConnected = row.isSelf || view.connections[member.id] != nil
+            row.isCaughtUp = member.role.contains(.isCaughtUp)
+            row.isDraining = member.role.contains(.isDraining)
+            row.weight = Int(member.weight)
+            row.effectiveWeight = Int(min(member.weight, weightMax))
+            row.primaryShare = ring.share(of: member.id)
+            return row
         }
     }
 }

@@ -16,25 +16,36 @@ import Telemetry
 extension NodeCore {
     /// Returns the node's status for a caller with `role`.
     func status(for role: AdminRole) -> StatusDocument {
-        let now = SystemClock.now()
-        return StatusDocument(
-            node: "\(purges.id)", process: "\(purges.process)", version: Configuration.version,
-            uptimeMilliseconds: (now - startedAt).milliseconds, role: role,
-            readiness: readiness.value,
-            fencedMilliseconds: fence.closedDuration(at: now)?.milliseconds,
-            snapshot: snapshot(), hasDisk: disk != nil, isInCluster: hub != nil,
-            unreachableSeeds: hub?.missingSeeds ?? [], receiptsPending: purges.receiptsPending,
-            sites: settings.sites.names)
+        let (now, snapshot) = (SystemClock.now(), snapshot())
+        var document = StatusDocument()
+        document.node = "\(purges.id)"
+        document.process = "\(purges.process)"
+        document.version = Configuration.version
+        document.uptimeMilliseconds = (now - startedAt).milliseconds
+        document.role = role.rawValue
+        document.readiness = readiness.value.rawValue
+        document.fencedMilliseconds = fence.closedDuration(at: now)?.milliseconds
+        document.memory = .init(snapshot)
+        document.disk = disk.map { _ in .init(snapshot) }
+        document.cluster = hub.map { _ in .init(snapshot) }
+        document.unreachableSeeds = hub?.missingSeeds ?? []
+        document.invalidations = .init(snapshot, receiptsPending: purges.receiptsPending)
+        document.sites = settings.sites.names
+        return document
     }
 
     /// Returns the node's statistics, including one row per member.
     func statistics() -> StatisticsDocument {
-        let now = SystemClock.now()
-        return StatisticsDocument(
-            uptimeMilliseconds: (now - startedAt).milliseconds, snapshot: snapshot(),
-            readiness: readiness.value,
-            fencedMilliseconds: fence.closedDuration(at: now)?.milliseconds, hasDisk: disk != nil,
-            isInCluster: hub != nil, receiptsPending: purges.receiptsPending, members: memberRows())
+        let (now, snapshot) = (SystemClock.now(), snapshot())
+        var document = StatisticsDocument(snapshot)
+        document.uptimeMilliseconds = (now - startedAt).milliseconds
+        document.readiness = readiness.value.rawValue
+        document.fencedMilliseconds = fence.closedDuration(at: now)?.milliseconds
+        document.disk = disk.map { _ in .init(snapshot) }
+        document.invalidations = .init(snapshot, receiptsPending: purges.receiptsPending)
+        document.cluster = hub.map { _ in .init(snapshot) }
+        document.members = memberRows()
+        return document
     }
 
     /// Returns one row per member; empty for a node that is in no cluster.
@@ -45,72 +56,84 @@ extension NodeCore {
         }
     }
 
+    /// Returns the state of each origin.
+    func originDocuments() -> DocumentList<OriginDocument> {
+        DocumentList(
+            originCoordinator.statuses(now: SystemClock.now()).map(OriginDocument.init))
+    }
+
     /// Returns the shares of the ring; a node that is in no cluster owns everything.
     func ringDocument() -> RingDocument {
         guard let ring = hub?.ringUpdater.ring, !ring.members.isEmpty else {
             return RingDocument(
-                slots: RingSlot.count, shares: [.init(node: "\(purges.id)", first: 1, second: 0)],
-                ownershipSample: Array(repeating: 0, count: RingDocument.ownershipSampleCount))
+                slots: RingSlot.count,
+                shares: [.init(node: "\(purges.id)", primary: 1, secondary: 0)])
         }
         let second = ring.shares(at: 1)
         let shares = ring.members.indices.map { index in
             RingDocument.Share(
-                node: "\(ring.members[index].id)", first: ring.share(of: ring.members[index].id),
-                second: second[index])
+                node: "\(ring.members[index].id)", primary: ring.share(of: ring.members[index].id),
+                secondary: second[index])
         }
-        let strip = (0..<RingDocument.ownershipSampleCount).map { step in
+        var document = RingDocument(slots: RingSlot.count, shares: shares)
+        document.ownershipSample = (0..<RingDocument.ownershipSampleCount).map { step in
             let slot = RingSlot(
                 number: UInt32(step * RingSlot.count / RingDocument.ownershipSampleCount))
             return ring.owners(of: slot).memberIndex(at: 0)
         }
-        return RingDocument(slots: RingSlot.count, shares: shares, ownershipSample: strip)
+        return document
     }
 }
 
 extension OriginDocument {
     /// Creates a document from an origin's status.
-    init(_ standing: OriginStatus) {
-        let circuit =
-            switch standing.circuit {
+    init(_ status: OriginStatus) {
+        self.init()
+        origin = status.origin.description
+        connections = status.connections
+        idle = status.idle
+        waiting = status.waiting
+        circuit =
+            switch status.circuit {
             case .closed: "closed"
             case .open: "open"
             case .halfOpen: "half-open"
             }
-        self.init(
-            origin: standing.origin.description, connections: standing.connections,
-            idle: standing.idle, waiting: standing.waiting, circuit: circuit,
-            failures: standing.failures,
-            retryAfterMilliseconds: standing.retryAfter?.milliseconds)
+        failures = status.failures
+        retryAfterMilliseconds = status.retryAfter?.milliseconds
     }
 }
 
 /// The most requested entries.
 extension NodeCore {
     /// Returns the `limit` most requested entries in memory; `counters` are those of all loops.
-    func hotEntries(_ counters: [SpaceSaving.Counter], limit: Int) -> HotEntriesDocument {
+    func hotEntries(
+        _ counters: [SpaceSaving.Counter], limit: Int
+    ) -> DocumentList<HotEntryDocument> {
         var counts: [UInt64: UInt64] = [:]
         for counter in counters { counts[counter.key, default: 0] += counter.count - counter.error }
         let hottest = counts.sorted { ($1.value, $0.key) < ($0.value, $1.key) }
-        var rows: [HotEntriesDocument.Entry] = []
-        for (hash, count) in hottest where rows.count < limit {
+        var entries: [HotEntryDocument] = []
+        for (hash, count) in hottest where entries.count < limit {
             guard let entry = store.entry(withHash: hash), entry.status == 200 else {
                 continue
             }
-            rows.append(HotEntriesDocument.Entry(entry, accesses: count))
+            entries.append(HotEntryDocument(entry, accesses: count))
         }
-        return HotEntriesDocument(rows: rows)
+        return DocumentList(entries)
     }
 }
 
-extension HotEntriesDocument.Entry {
-    /// Creates a row for an entry in memory that was requested `accesses` times.
+extension HotEntryDocument {
+    /// Creates the document of an entry in memory that was requested `accesses` times.
     fileprivate init(_ entry: MemoryEntry, accesses: UInt64) {
-        let key = String(decoding: entry.key, as: UTF8.self)
+        self.init()
+        key = String(decoding: entry.key, as: UTF8.self)
+        url = Self.url(key)
         let head = RenderedHead(entry)
-        let type = String(decoding: head.slice(head.layout.contentTypeExtent), as: UTF8.self)
-        self.init(
-            key: key, url: Self.url(key), contentType: type, bodyBytes: entry.metadata.size,
-            accesses: accesses)
+        contentType = String(decoding: head.slice(head.layout.contentTypeExtent), as: UTF8.self)
+        bodyBytes = entry.metadata.size
+        self.accesses = accesses
     }
 
     /// Returns the URL of an entry's key: an image's key is its URL, and a site's lacks the scheme,
@@ -170,19 +193,22 @@ extension NodeCore {
 extension NodeCore {
     /// Returns all documents at once; reads files, so must not be called on an event loop.
     func supportSnapshot(for role: AdminRole) -> SupportDocument {
-        let receipts = purges.recentPurges(100).compactMap { ReceiptDocument($0, at: self) }
-        return SupportDocument(
-            takenAt: CivilTime(milliseconds: SystemClock.wallMilliseconds()).isoText,
-            process: .ofThisProcess(),
-            status: status(for: role), statistics: statistics(),
-            configuration: configurationDocument,
-            logLevel: LogLevelDocument(logger.logLevel.rawValue), members: memberRows(),
-            ring: ringDocument(),
-            origins: originCoordinator.statuses(now: SystemClock.now()).map(OriginDocument.init),
-            purges: receipts, prefetches: prefetcher.documents(),
-            metrics: String(
-                decoding: MetricsExposition.render(snapshotWithMembers(), as: .text), as: UTF8.self)
-        )
+        var document = SupportDocument()
+        document.takenAt = CivilTime(milliseconds: SystemClock.wallMilliseconds()).isoText
+        document.process = .ofThisProcess()
+        document.status = status(for: role)
+        document.statistics = statistics()
+        document.configuration = configurationDocument
+        document.logLevel = LogLevelDocument(logger.logLevel.rawValue)
+        document.members = DocumentList(memberRows())
+        document.ring = ringDocument()
+        document.origins = originDocuments()
+        document.purges = DocumentList(
+            purges.recentPurges(100).compactMap { ReceiptDocument($0, at: self) })
+        document.prefetches = DocumentList(prefetcher.documents())
+        document.metrics = String(
+            decoding: MetricsExposition.render(snapshotWithMembers(), as: .text), as: UTF8.self)
+        return document
     }
 }
 

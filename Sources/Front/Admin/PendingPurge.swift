@@ -120,7 +120,7 @@ extension ResponseSender {
         else { return sendProblem(Problem(PurgeError.unknownReceipt.problem)) }
         // The Location path exists only on the admin port.
         let place = AdminOperation.operation(.issuePurge).path
-        let fields = isIssue && plane == .admin ? "Location: \(place)/\(document.name)\r\n" : ""
+        let fields = isIssue && plane == .admin ? "Location: \(place)/\(document.receipt)\r\n" : ""
         send(document.json, status: isIssue ? document.issueStatusCode : 200, fields: fields)
     }
 }
@@ -140,26 +140,27 @@ extension ReceiptDocument {
         let invalidation = receipt.record.invalidation
         guard let purge = invalidation.purge else { return nil }
         let (now, name) = (SystemClock.now(), receipt.record.id)
-        self.init(
-            ReceiptID(high: name.stream.high, low: name.stream.low, number: name.number),
-            id: invalidation.clientID, isSoft: purge.mode == .soft,
-            targets: purge.targets,
-            issuer: node.issuer(of: name).map { "\($0)" },
-            observer: "\(node.purges.id)", ageMilliseconds: (now - receipt.heldSince).milliseconds,
-            majorityMilliseconds: receipt.majorityAt.map {
-                ($0 - receipt.heldSince).milliseconds
-            },
-            millisecondsUntilBounded: receipt.boundedAt.map { max(.zero, $0 - now).milliseconds },
-            members: receipt.confirmations.map { line in
-                let standing: ReceiptDocument.ConfirmationState =
-                    switch line.status {
-                    case .confirmed(let elapsed):
-                        .confirmed(elapsedMilliseconds: elapsed.milliseconds)
-                    case .pending: .pending
-                    case .unreachable(let since):
-                        .unreachable(sinceMillisecondsAgo: (now - since).milliseconds)
-                    }
-                return ReceiptDocument.Member(node: "\(line.node)", standing)
-            }, areMembersKnown: receipt.isMembershipComplete)
+        self.init()
+        self.receipt =
+            "\(ReceiptID(high: name.stream.high, low: name.stream.low, number: name.number))"
+        id = String(decoding: invalidation.clientID, as: UTF8.self)
+        mode = purge.mode == .soft ? "soft" : "hard"
+        issuer = node.issuer(of: name).map { "\($0)" }
+        observer = "\(node.purges.id)"
+        ageMilliseconds = (now - receipt.heldSince).milliseconds
+        majorityMilliseconds = receipt.majorityAt.map { ($0 - receipt.heldSince).milliseconds }
+        millisecondsUntilBounded = receipt.boundedAt.map { max(.zero, $0 - now).milliseconds }
+        areMembersKnown = receipt.isMembershipComplete
+        members = receipt.confirmations.map { line in
+            let node = "\(line.node)"
+            return switch line.status {
+            case .confirmed(let elapsed):
+                Member(confirmed: node, elapsedMilliseconds: elapsed.milliseconds)
+            case .pending: Member(pending: node)
+            case .unreachable(let since):
+                Member(unreachable: node, sinceMillisecondsAgo: (now - since).milliseconds)
+            }
+        }
+        targets = purge.targets.map(Target.init)
     }
 }

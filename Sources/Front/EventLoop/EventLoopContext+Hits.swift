@@ -34,16 +34,16 @@ extension EventLoopContext {
 
     /// Counts a response with this status and this cache result.
     @inline(never)
-    func responseStarted(_ status: UInt16, _ part: CacheResult) {
+    func responseStarted(_ status: UInt16, _ outcome: CacheOutcome) {
         counters.add(.responses(status: status))
-        counters.add(part.metric)
+        counters.add(outcome.metric)
     }
 
     /// Counts the duration of a request and the body bytes of its response.
     @inline(never)
-    func responseEnded(_ part: CacheResult, begunAt: Instant, bodyBytes: UInt64) {
+    func responseEnded(_ outcome: CacheOutcome, begunAt: Instant, bodyBytes: UInt64) {
         outcomes.add(
-            part.outcome, nanoseconds: (SystemClock.now() - begunAt).nanoseconds,
+            outcome, nanoseconds: (SystemClock.now() - begunAt).nanoseconds,
             bodyBytes: bodyBytes)
     }
 }

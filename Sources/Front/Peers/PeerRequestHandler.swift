@@ -254,7 +254,7 @@ extension PeerRequestHandler {
         /// The time at which the query arrived.
         let startedAt = SystemClock.now()
         /// The part of this node's cache in the response.
-        var part = CacheResult.none
+        var part = CacheOutcome.generated
         /// The status of the response; 0 while there is none, and for a reply that is not an HTTP
         /// response.
         var status: UInt16 = 0
@@ -272,7 +272,7 @@ extension PeerRequestHandler {
             AccessLine(
                 request, remote: connection.remote,
                 milliseconds: SystemClock.wallMilliseconds(), status: logSummary.status,
-                bodyBytes: logSummary.bodyBytes, outcome: logSummary.part.text,
+                bodyBytes: logSummary.bodyBytes, outcome: logSummary.part.logText,
                 isComplete: isComplete,
                 duration: SystemClock.now() - request.startedAt))
     }

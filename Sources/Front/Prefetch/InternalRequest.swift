@@ -6,6 +6,7 @@ import HTTPRules
 import NIOCore
 import Origin
 import Store
+import Telemetry
 import Wire
 
 /// A request of the node to itself, handled like a client's, so that the same keys, owners,
@@ -19,7 +20,7 @@ final class InternalRequest: ResponseWriter, ClientConnection, @unchecked Sendab
         /// Status code; `nil` if the response was not complete.
         var status: UInt16?
         /// How the cache handled the request.
-        var cachePart = CacheResult.none
+        var cachePart = CacheOutcome.generated
         /// Size of the complete body, in bytes.
         var bodyBytes: UInt64 = 0
         /// Beginning of the body, up to the requested limit.
@@ -133,7 +134,7 @@ extension InternalRequest.Response {
             }
             switch cachePart {
             case .hit, .disk, .stale: return .cached(bodyBytes: bodyBytes)
-            case .none, .miss, .peer, .revalidated, .collapsed, .passed:
+            case .generated, .miss, .peer, .revalidated, .collapsed, .bypassed:
                 guard isStored else {
                     return .failed(
                         reason: "it answered \(status), and the answer is not to be stored")

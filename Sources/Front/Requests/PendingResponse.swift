@@ -148,7 +148,7 @@ final class PendingResponse {
         _ run: ActiveFetch, as reader: Fetch.ReaderID, _ stale: MemoryEntry?, alone: Bool
     ) {
         response.cacheResult =
-            query.mode == .verbatim ? .passed : stale == nil ? .miss : .revalidated
+            query.mode == .verbatim ? .bypassed : stale == nil ? .miss : .revalidated
         isInitiator = true
         if stale != nil, query.isImage || reason == .uriMiss { reason = .stale }
         isCollapsed = false

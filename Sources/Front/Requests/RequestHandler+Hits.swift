@@ -23,7 +23,7 @@ extension RequestHandler {
             (response.status, response.bodyBytes) = (0, 0)
             beginLog(bytes, now: now)
         }
-        response.cacheResult = .none
+        response.cacheResult = .generated
         response.startedAt = now
         if let admin {
             return admin.respond(to: AdminRequest(of: self, bytes, body: body))

@@ -176,7 +176,7 @@ package final class RequestHandler {
             }
         }
         response.isHTTP10 = parser.isHTTP10
-        response.cacheResult = .none
+        response.cacheResult = .generated
         (response.status, response.bodyBytes) = (0, 0)
         response.resetSite()
         response.sendProblem(problem)

@@ -56,7 +56,7 @@ final class ResponseSender {
     /// When the request's head was read.
     var startedAt = Instant.zero
     /// How the cache contributed to the response.
-    var cacheResult = CacheResult.none
+    var cacheResult = CacheOutcome.generated
     // For the access log; `logged` is `nil` without a log, or without a request in progress.
     private var logged: LoggedRequest?
     /// The client that a trusted proxy reports for the logged request.
@@ -102,7 +102,7 @@ final class ResponseSender {
         // Admin and internal requests are excluded from the metrics.
         guard plane == .data else { return }
         context.responseStarted(status, cacheResult)
-        if let siteCounters { siteCounters.add(.requests(cacheResult.outcome)) }
+        if let siteCounters { siteCounters.add(.requests(cacheResult)) }
     }
 
     /// Counts and logs the response, and reports its end to the writer.
@@ -112,7 +112,7 @@ final class ResponseSender {
         if plane == .data {
             context.responseEnded(cacheResult, begunAt: startedAt, bodyBytes: bodyBytes)
             if let siteCounters {
-                siteCounters.add(.bodyBytes(cacheResult.outcome), Int(clamping: bodyBytes))
+                siteCounters.add(.bodyBytes(cacheResult), Int(clamping: bodyBytes))
             }
         }
         if logged != nil { log(isComplete: true) }
@@ -175,7 +175,7 @@ final class ResponseSender {
             AccessLine(
                 request, remote: loggedClient.map { "\($0)" } ?? client?.remote ?? "-",
                 milliseconds: SystemClock.wallMilliseconds(), status: status,
-                bodyBytes: bodyBytes, outcome: cacheResult.text, isComplete: isComplete,
+                bodyBytes: bodyBytes, outcome: cacheResult.logText, isComplete: isComplete,
                 duration: SystemClock.now() - request.startedAt))
     }
 }

@@ -63,13 +63,13 @@ extension AdminRoute {
 extension ResponseSender {
     /// Sends the health or readiness page.
     func sendHealth(_ name: AdminOperation.ID, _ query: AdminQuery?) {
-        guard name == .getReadiness else { return send(HealthDocument.alive) }
+        guard name == .getReadiness else { return send(HealthDocument().json) }
         let readiness = context.node.readiness.value
         let isFenced = !context.node.fence.isOpen(at: SystemClock.now())
         let isCounted = context.purges.isVoter
         let needs = query?["unfenced"] != "true" || (!isFenced && isCounted)
         send(
-            HealthDocument.json(readiness, isFenced: isFenced, isVoter: isCounted),
+            HealthDocument(readiness, isFenced: isFenced, isVoter: isCounted).json,
             status: HealthDocument.status(readiness, requiring: needs))
     }
 }

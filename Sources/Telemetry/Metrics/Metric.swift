@@ -1,6 +1,6 @@
 /// A counter or gauge of the node; the raw value is its index in the counters.
 ///
-/// ``MetricFamily/table`` describes each of them.
+/// ``MetricTable`` describes each of them.
 package enum Metric: Int, CaseIterable, Sendable {
     case requestsHit
     case requestsHitOnDisk

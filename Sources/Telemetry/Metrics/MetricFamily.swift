@@ -1,4 +1,4 @@
-/// A row of the table of metrics: a family of series under one Prometheus name.
+/// A family of metrics: the series under one Prometheus name; ``MetricTable`` has all.
 package struct MetricFamily: Sendable {
     /// The Prometheus type of a family.
     package enum Kind: String, Sendable {
@@ -119,13 +119,4 @@ extension MetricFamily {
         case .members: []
         }
     }
-
-    /// All families.
-    ///
-    /// Every ``Metric``, ``SiteMetric``, ``OutcomeMetric`` and ``MemberMetric`` is in exactly one
-    /// of them, apart from sums.
-    package static let table: [MetricFamily] =
-        requestFamilies + siteFamilies + connectionFamilies + originFamilies + memoryFamilies
-        + pressureFamilies + diskFamilies + clusterFamilies + peerFamilies + invalidationFamilies
-        + errorFamilies
 }

@@ -309,6 +309,6 @@ struct PrefetchTests {
         #expect(documents.first?.prefetch == "p49")
         #expect(documents.count { $0.state.isFinished } == PrefetchJobTable.finishedMax)
         #expect(documents.count { !$0.state.isFinished } == PrefetchJobTable.runningMax - 1)
-        #expect(ShapeCheck.faults(PrefetchDocument.json(documents), .listPrefetches) == [])
+        #expect(ShapeCheck.faults(DocumentList(documents).json, .listPrefetches) == [])
     }
 }

@@ -8,20 +8,40 @@ import Testing
 struct ReceiptDocumentTests {
     private static func node(_ digit: Int) -> String { String(repeating: "\(digit)", count: 32) }
 
-    private func receipt(_ standings: ReceiptDocument.ConfirmationState...) -> ReceiptDocument {
-        ReceiptDocument(
-            ReceiptID(high: 1, low: 2, number: 3), id: Array("a\"b\\\n".utf8), isSoft: false,
-            targets: [
-                .url(Array("a.test/x?\"".utf8)), .prefix(host: Array("b.test".utf8), path: []),
-                .prefix(host: Array("c.test:81".utf8), path: Array("/i/".utf8)),
-                .tag([0x74, 0xFF]), .everything,
-            ], issuer: Self.node(1), observer: Self.node(2), ageMilliseconds: 1_500,
-            majorityMilliseconds: 12,
-            millisecondsUntilBounded: 8_512,
-            members: standings.enumerated().map { .init(node: Self.node($0 + 1), $1) })
+    private static let targets: [PurgeTarget] = [
+        .url(Array("a.test/x?\"".utf8)), .prefix(host: Array("b.test".utf8), path: []),
+        .prefix(host: Array("c.test:81".utf8), path: Array("/i/".utf8)), .tag([0x74, 0xFF]),
+        .everything,
+    ]
+
+    /// The receipt of a purge, with the members of nodes 1, 2 and so on.
+    private func receipt(_ members: ((String) -> ReceiptDocument.Member)...) -> ReceiptDocument {
+        var receipt = ReceiptDocument()
+        receipt.receipt = "\(ReceiptID(high: 1, low: 2, number: 3))"
+        receipt.id = "a\"b\\\n"
+        receipt.targets = Self.targets.map(ReceiptDocument.Target.init)
+        (receipt.issuer, receipt.observer) = (Self.node(1), Self.node(2))
+        receipt.ageMilliseconds = 1_500
+        (receipt.majorityMilliseconds, receipt.millisecondsUntilBounded) = (12, 8_512)
+        receipt.members = members.enumerated().map { $1(Self.node($0 + 1)) }
+        return receipt
     }
 
-    /// The document as a client decodes it.
+    private func confirmed(
+        _ elapsedMilliseconds: Int64
+    ) -> (String) -> ReceiptDocument.Member {
+        { .init(confirmed: $0, elapsedMilliseconds: elapsedMilliseconds) }
+    }
+
+    private func unreachable(
+        _ sinceMillisecondsAgo: Int64
+    ) -> (String) -> ReceiptDocument.Member {
+        { .init(unreachable: $0, sinceMillisecondsAgo: sinceMillisecondsAgo) }
+    }
+
+    private let pending = ReceiptDocument.Member.init(pending:)
+
+    /// What a client reads.
     private struct Read: Decodable, Equatable {
         struct Member: Decodable, Equatable {
             var node: String
@@ -59,8 +79,7 @@ struct ReceiptDocumentTests {
 
     @Test("The document has the confirmations and what was purged")
     func whole() throws {
-        let receipt = receipt(
-            .confirmed(elapsedMilliseconds: 0), .pending, .unreachable(sinceMillisecondsAgo: 90))
+        let receipt = receipt(confirmed(0), pending, unreachable(90))
         let read = try read(receipt)
         #expect(read.receipt == "00000000000000010000000000000002-3" && read.id == "a\"b\\\n")
         #expect(read.mode == "hard" && read.issuedBy == Self.node(1) && read.heldMs == 1_500)
@@ -84,8 +103,7 @@ struct ReceiptDocumentTests {
 
     @Test("Fields and units have their documented names")
     func fieldNames() {
-        let receipt = receipt(
-            .confirmed(elapsedMilliseconds: 5), .unreachable(sinceMillisecondsAgo: 6))
+        let receipt = receipt(confirmed(5), unreachable(6))
         for part in [
             "{\"receipt\":\"", ",\"id\":\"", ",\"mode\":\"hard\"", ",\"issued_by\":\"",
             ",\"seen_by\":\"", ",\"members_known\":true,",
@@ -101,11 +119,11 @@ struct ReceiptDocumentTests {
 
     @Test("Unknown values are null and not omitted")
     func unknown() throws {
-        var receipt = receipt(.pending)
+        var receipt = receipt(pending)
         receipt.issuer = nil
         receipt.majorityMilliseconds = nil
         receipt.millisecondsUntilBounded = nil
-        receipt.isSoft = true
+        receipt.mode = "soft"
         let read = try read(receipt)
         #expect(read.issuedBy == nil && read.majorityMs == nil && read.boundedInMs == nil)
         #expect(read.mode == "soft")
@@ -116,10 +134,10 @@ struct ReceiptDocumentTests {
 
     @Test("The issuer's status is 200 only if all members have confirmed")
     func status() {
-        let confirmed = ReceiptDocument.ConfirmationState.confirmed(elapsedMilliseconds: 4)
+        let confirmed = confirmed(4)
         #expect(receipt(confirmed, confirmed).issueStatusCode == 200)
-        #expect(receipt(confirmed, .pending).issueStatusCode == 202)
-        #expect(receipt(confirmed, .unreachable(sinceMillisecondsAgo: 1)).issueStatusCode == 202)
+        #expect(receipt(confirmed, pending).issueStatusCode == 202)
+        #expect(receipt(confirmed, unreachable(1)).issueStatusCode == 202)
         var alone = receipt(confirmed)
         alone.majorityMilliseconds = nil
         #expect(alone.issueStatusCode == 202, "without a majority there may be other members")
@@ -131,11 +149,11 @@ struct ReceiptDocumentTests {
 
     @Test("The targets in a receipt can be purged again")
     func again() throws {
-        for target in try read(receipt(.pending)).targets {
+        for target in try read(receipt(pending)).targets {
             if let url = target.url { _ = try PurgeTarget.url(parsing: Array(url.utf8)) }
             guard let prefix = target.prefix else { continue }
             let again = try PurgeTarget.prefix(parsing: Array(prefix.utf8))
-            #expect(receipt(.pending).targets.contains(again), "\(prefix)")
+            #expect(Self.targets.contains(again), "\(prefix)")
         }
     }
 }

@@ -1,6 +1,5 @@
 import Admin
 import Client
-import Foundation
 import Testing
 
 @Suite("The table of members")
@@ -8,31 +7,16 @@ struct MemberTableTests {
     private func row(_ node: String, _ change: (inout MemberDocument) -> Void = { _ in })
         -> MemberDocument
     {
-        var row = MemberDocument(
-            node: node, process: "0b", address: "10.0.0.1:8082", state: "alive", isVoter: true,
-            millisecondsSinceContact: 999, weight: 100, isCaughtUp: true, isDraining: false,
-            isSelf: false, isConnected: true, primaryShare: 0.3333)
+        var row = MemberDocument()
+        (row.node, row.address, row.state) = (node, "10.0.0.1:8082", "alive")
+        (row.isVoter, row.isCaughtUp, row.isConnected) = (true, true, true)
+        (row.millisecondsSinceContact, row.primaryShare) = (999, 0.3333)
         change(&row)
         return row
     }
 
-    private func page(_ rows: [MemberDocument]) throws -> MemberDocument.Page {
-        try JSONDecoder().decode(
-            MemberDocument.Page.self, from: Data(MemberDocument.json(rows).formattedBytes))
-    }
-
-    @Test("The members document is decoded")
-    func reading() throws {
-        let rows = [
-            row("01") { $0.isSelf = true }, row("02") { $0.millisecondsSinceContact = nil },
-            row("03") { ($0.isVoter, $0.isConnected, $0.isDraining) = (false, false, true) },
-        ]
-        let read = try page(rows).members
-        #expect(read.map(\.node) == rows.map(\.node) && read == rows)
-    }
-
     @Test("One line for each member under headers, without trailing blanks")
-    func lines() throws {
+    func lines() {
         let rows = [
             row("01") { ($0.isSelf, $0.millisecondsSinceContact) = (true, 0) },
             row("02") {
@@ -47,7 +31,7 @@ struct MemberTableTests {
             },
         ]
         #expect(
-            try page(rows).table == """
+            DocumentList(rows).table == """
                    NODE  STATE           COUNTED  CONNECTED  CONTACT    SHARE   ADDRESS
                 *  01    alive           yes      yes        -          33.3%   10.0.0.1:8082
                    02    dead            yes      no         65s ago    0.0%    10.0.0.1:8082
@@ -55,6 +39,6 @@ struct MemberTableTests {
                    04    alive,draining  yes      yes        999ms ago  100.0%  10.0.0.1:8082
                    05    unknown         yes      no         never      0.0%
                 """)
-        #expect(try page([]).table == "this node is in no cluster")
+        #expect(DocumentList<MemberDocument>().table == "this node is in no cluster")
     }
 }

@@ -1,6 +1,5 @@
 import Admin
 import Client
-import Foundation
 import Testing
 
 @Suite("Pages of the command line")
@@ -9,35 +8,30 @@ struct PageTests {
         lines.map { $0.rendered(isColoured: false) }.joined(separator: "\n")
     }
 
-    private func status(_ statistics: StatisticsReport) throws -> StatusReport {
-        let document: JSON = [
-            "node": .text(Reports.id(1)), "process": .text(Reports.id(9)), "version": "1.2.3",
-            "uptime_ms": 93_784_000, "role": "purge", "readiness": "ready", "fenced": true,
-            "fenced_ms": 12_000,
-            "memory": [
-                "used_bytes": .number(1 << 28), "limit_bytes": .number(1 << 29),
-                "pinned_bytes": 0, "entries": 1,
-            ],
-            "disk": nil,
-            "cluster": [
-                "members_alive": 2, "members_counted": 3, "offers_pending": 4,
-                "handing_over": false,
-            ],
-            "invalidations": ["applied": 1_200, "records": 7, "receipts_pending": 1],
-            "sites": ["www.example.com", "*"],
-        ]
-        return try JSONDecoder().decode(StatusReport.self, from: Data(document.compactText.utf8))
-    }
+    private static let status = {
+        var document = StatusDocument()
+        (document.node, document.version, document.role) = (Reports.id(1), "1.2.3", "purge")
+        (document.uptimeMilliseconds, document.readiness) = (93_784_000, "ready")
+        document.fencedMilliseconds = 12_000
+        (document.memory.usedBytes, document.memory.limitBytes) = (1 << 28, 1 << 29)
+        document.memory.entries = 1
+        var cluster = StatusDocument.Cluster()
+        (cluster.aliveCount, cluster.voterCount, cluster.offersPending) = (2, 3, 4)
+        document.cluster = cluster
+        (document.invalidations.applied, document.invalidations.receiptsPending) = (1_200, 1)
+        document.sites = ["www.example.com", "*"]
+        return document
+    }()
 
     private let members = [
         Reports.member(1, isSelf: true), Reports.member(2), Reports.member(3, "dead"),
     ]
 
     @Test("The status of one node")
-    func one() throws {
-        let statistics = try Reports.statistics(
-            1, at: 93_784_000, hits: 987, misses: 13, members: members)
-        let lines = try status(statistics).lines(statistics, at: "127.0.0.1:8081")
+    func one() {
+        let statistics = Reports.statistics(
+            at: 93_784_000, hits: 987, misses: 13, members: members)
+        let lines = Self.status.lines(statistics, at: "127.0.0.1:8081")
         #expect(
             text(lines) == """
                 node      11111111111111111111111111111111 at 127.0.0.1:8081
@@ -55,12 +49,12 @@ struct PageTests {
     }
 
     @Test("Several nodes make a table, with the reason for each that does not answer")
-    func several() throws {
-        let statistics = try Reports.statistics(
-            1, at: 1, hits: 987, misses: 13, members: members)
+    func several() {
+        let statistics = Reports.statistics(
+            at: 1, hits: 987, misses: 13, members: members)
         let lines = StatusTable.lines(
             [
-                ("a:8081", .received(try status(statistics), statistics)),
+                ("a:8081", .received(Self.status, statistics)),
                 ("b:8081", .failed("Connection refused")),
             ], columnsMax: nil)
         let wanted = """
@@ -72,8 +66,8 @@ struct PageTests {
     }
 
     @Test("A receipt shows who has confirmed, and the time bound")
-    func receipt() throws {
-        let receipt = try Reports.receipt(1, held: 9, confirmed: 1, of: 2, ["tag": "t\u{1B}[2J"])
+    func receipt() {
+        let receipt = Reports.receipt(1, held: 9, confirmed: 1, of: 2, tag: "t\u{1B}[2J")
         #expect(
             text(receipt.lines(columnsMax: nil)) == """
                 hard purge deploy-1  receipt 11111111111111111111111111111111-1
@@ -84,29 +78,27 @@ struct PageTests {
                 1 of 2 confirmed; 1 unreachable; no node serves what it covers in 4s from now
                 """)
         #expect(receipt.isSettled)
-        let whole = try Reports.receipt(1, held: 9, confirmed: 2, of: 2, ["tag": "t"])
+        let whole = Reports.receipt(1, held: 9, confirmed: 2, of: 2, tag: "t")
         #expect(whole.summary.text == "confirmed by all 2 within 3ms")
         #expect(whole.progress(columnsMax: 60).text.hasSuffix("100%  2/2 confirmed"))
     }
 
     @Test("An entry shows its reuse forecast and the reason")
-    func entry() throws {
-        var variant = EntryDocument.Variant(key: "http://a.example/b", name: "f00d")
-        (variant.isInMemory, variant.isOnDisk) = (true, true)
+    func entry() {
+        var variant = EntryDocument.Variant()
+        (variant.key, variant.tier, variant.isAlsoOnDisk) = ("http://a.example/b", "memory", true)
         (variant.contentType, variant.bodyBytes) = ("image/png", 2048)
         (variant.ageMilliseconds, variant.remainingFreshnessMilliseconds) = (61_000, -5_000)
-        (variant.decision, variant.reason, variant.invalidationVersion) = (
-            .revalidate, "stale for 5 s", "1.2"
-        )
+        (variant.decision, variant.reason) = ("revalidate", "stale for 5 s")
+        variant.invalidationVersion = "1.2"
         (variant.accesses, variant.lastAccessMillisecondsAgo) = (3, 2_000)
         variant.tags = ["one", "two"]
-        let document = EntryDocument(
-            url: "http://A.example/b", key: "http://a.example/b", variants: [variant],
-            owners: [Reports.id(1), Reports.id(2)], isOwner: false)
-        let report = try JSONDecoder().decode(
-            EntryReport.self, from: Data(document.json.compactText.utf8))
+        variant.headerFields = [["content-type", "image/png"]]
+        var document = EntryDocument()
+        (document.url, document.key) = ("http://A.example/b", "http://a.example/b")
+        (document.variants, document.owners) = ([variant], [Reports.id(1), Reports.id(2)])
         #expect(
-            text(report.lines(columnsMax: nil)) == """
+            text(document.lines(columnsMax: nil)) == """
                 url     http://A.example/b
                 key     http://a.example/b
                 owners  11111111, 22222222  this node is none
@@ -119,6 +111,7 @@ struct PageTests {
                 tags    one two
                 stamp   1.2
                 """)
+        #expect(variant.fieldLines.map(\.text) == ["content-type: image/png"])
     }
 
     @Test("A response is shown in one line or field by field")
@@ -181,30 +174,30 @@ struct PageTests {
     }
 
     @Test("A drain is over when nothing is left twice in succession")
-    func drain() throws {
-        func report(_ change: (inout StatisticsReport) -> Void) throws -> StatisticsReport {
-            var report = try Reports.statistics(
-                1, at: 1, members: [Reports.member(1, isSelf: true)])
+    func drain() {
+        func report(_ change: (inout StatisticsDocument) -> Void) -> StatisticsDocument {
+            var report = Reports.statistics(
+                at: 1, members: [Reports.member(1, isSelf: true)])
             report.readiness = "draining"
             report.members[0].primaryShare = 0
             change(&report)
             return report
         }
         var progress = DrainProgress()
-        progress.update(try report { $0.members[0].primaryShare = 0.2 })
-        progress.update(try report { $0.members[0].primaryShare = 0.2 })
+        progress.update(report { $0.members[0].primaryShare = 0.2 })
+        progress.update(report { $0.members[0].primaryShare = 0.2 })
         #expect(!progress.isFinished)
         for left: UInt64 in [80, 20] {
             progress.update(
-                try report {
+                report {
                     $0.cluster?.isHandingOff = true
                     $0.cluster?.offersPending = left
                 })
         }
         #expect(progress.line(columnsMax: 80).text.hasSuffix("75%  20 images left"))
-        progress.update(try report { _ in })
+        progress.update(report { _ in })
         #expect(!progress.isFinished)
-        progress.update(try report { _ in })
+        progress.update(report { _ in })
         #expect(progress.isFinished && progress.offersLeft == 0)
     }
 }

@@ -10,8 +10,8 @@ struct TopScreenTests {
         Instant(nanoseconds: Int64(seconds * 1e9))
     }
 
-    /// Five nodes after 20 s of traffic; the fourth is dead and the fifth fenced.
-    private func cluster() throws -> TopState {
+    /// Five nodes after 20 s of traffic: the fourth is dead, the fifth fenced.
+    private func cluster() -> TopState {
         var state = TopState(
             places: (1...5).map { "127.0.0.1:808\($0)" }, interval: .seconds(1))
         for second in 0...20 {
@@ -24,8 +24,8 @@ struct TopScreenTests {
                         lag: digit == 5 && second > 14 ? 3 : 0)
                 }
                 let rate = UInt64(400 * (node + 1) + second * 10)
-                let report = try Reports.statistics(
-                    node + 1, at: Int64(second) * 1000, hits: rate * UInt64(second),
+                let report = Reports.statistics(
+                    at: Int64(second) * 1000, hits: rate * UInt64(second),
                     misses: UInt64(second * node), members: members,
                     fenced: isCut && second > 16 ? Int64(second - 16) * 1000 : nil,
                     pending: node == 0 ? 1 : 0)
@@ -37,7 +37,7 @@ struct TopScreenTests {
         }
         state.received(
             0,
-            try Reports.hot([
+            Reports.hot([
                 ("http://origin.example/photos/nuthatch.jpg", 48_000),
                 ("http://origin.example/photos/tree-creeper.jpg", 12_500),
                 (
@@ -45,13 +45,13 @@ struct TopScreenTests {
                     9
                 ),
             ]))
-        state.received(1, try Reports.hot([("http://origin.example/photos/nuthatch.jpg", 2_000)]))
+        state.received(1, Reports.hot([("http://origin.example/photos/nuthatch.jpg", 2_000)]))
         state.received(
             0,
             [
-                try Reports.receipt(2, held: 9_000, confirmed: 3, of: 5, ["tag": "product-17"]),
-                try Reports.receipt(
-                    1, held: 130_000, confirmed: 5, of: 5, ["url": "//origin.example/photo.jpg"]),
+                Reports.receipt(2, held: 9_000, confirmed: 3, of: 5, tag: "product-17"),
+                Reports.receipt(
+                    1, held: 130_000, confirmed: 5, of: 5, url: "//origin.example/photo.jpg"),
             ])
         return state
     }
@@ -85,7 +85,7 @@ struct TopScreenTests {
 
     @Test("A single node with its images and purges; help; and output without a terminal")
     func others() throws {
-        var state = try cluster()
+        var state = cluster()
         for _ in 0..<5 { _ = state.keyPressed(.next) }
         #expect(state.selection == 4)
         try expect(state, 80, 24, is: "top-fenced-node")
@@ -102,7 +102,7 @@ struct TopScreenTests {
 
     @Test("At any size the screen has the terminal's lines and none is too wide", arguments: 0...3)
     func sizes(presses: Int) throws {
-        var state = try cluster()
+        var state = cluster()
         for _ in 0..<presses { _ = state.keyPressed(.next) }
         for columns in [1, 7, 20, 40, 79, 81, 119, 121, 200, 400] {
             for rows in [0, 1, 2, 5, 9, 13, 16, 23, 60, 200] {
@@ -114,7 +114,7 @@ struct TopScreenTests {
 
     @Test("Nodes are sorted by requests, those without figures last")
     func sorted() throws {
-        var state = try cluster()
+        var state = cluster()
         func names() -> [String] {
             state.render(columns: 80, rows: 24, now: Self.time(20))[8..<13].map {
                 String($0.text.prefix(1))
@@ -136,7 +136,7 @@ struct TopScreenTests {
         var state = TopState(places: ["10.0.0.1:8081", "10.0.0.2:8081"], interval: .seconds(1))
         let members = [Reports.member(1, isSelf: true), Reports.member(2, "dead")]
         for second in 0...1 {
-            let report = try Reports.statistics(1, at: Int64(second) * 1000, members: members)
+            let report = Reports.statistics(at: Int64(second) * 1000, members: members)
             state.received(0, report, at: Self.time(Double(second)))
             state.requestFailed(1, "no route", at: Self.time(Double(second)))
         }
@@ -152,7 +152,7 @@ struct TopScreenTests {
             Reports.member(1, isSelf: true), Reports.member(2, "suspected", lag: 4),
             Reports.member(3, "left"),
         ]
-        state.received(0, try Reports.statistics(1, at: 0, members: members), at: Self.time(0))
+        state.received(0, Reports.statistics(at: 0, members: members), at: Self.time(0))
         let lines = state.render(columns: 80, rows: 24, now: Self.time(0)).map(\.text)
         #expect(lines.contains { $0.hasPrefix("22222222 suspected") && $0.hasSuffix("   4") })
         #expect(!lines.contains { $0.hasPrefix("33333333") })
@@ -162,7 +162,7 @@ struct TopScreenTests {
     func restarted() throws {
         var state = TopState(places: ["a:1"], interval: .seconds(1))
         for (second, at) in [(0, 90_000), (1, 91_000), (2, 500)] {
-            let report = try Reports.statistics(1, at: Int64(at), hits: UInt64(at))
+            let report = Reports.statistics(at: Int64(at), hits: UInt64(at))
             state.received(0, report, at: Self.time(Double(second)))
         }
         let lines = state.render(columns: 80, rows: 24, now: Self.time(2)).map(\.text)
@@ -172,8 +172,8 @@ struct TopScreenTests {
     @Test("A node's text cannot change the terminal")
     func hostile() throws {
         var state = TopState(places: ["a:1"], interval: .seconds(1))
-        state.received(0, try Reports.statistics(1, at: 0), at: Self.time(0))
-        state.received(0, try Reports.hot([("http://a/\u{1B}]0;x\u{7}\u{1B}[2J", 9)]))
+        state.received(0, Reports.statistics(at: 0), at: Self.time(0))
+        state.received(0, Reports.hot([("http://a/\u{1B}]0;x\u{7}\u{1B}[2J", 9)]))
         let text = state.render(columns: 80, rows: 24, now: Self.time(0)).map {
             $0.rendered(isColoured: false)
         }.joined()

@@ -1,127 +1,51 @@
-import Admin
-
-/// The document of `/admin/v1/status` as a client decodes it; ``StatusDocument`` encodes it.
-///
-/// Additional members of a newer version are ignored, and unknown words are kept.
-package struct StatusReport: Hashable, Sendable, Decodable {
-    /// The node id.
-    package var node: String
-    /// The version of the program.
-    package var version: String
-    /// The time since the start.
-    package var uptimeMilliseconds: Int64
-    /// The caller's role.
-    package var role: String
-    /// The readiness: `ready`, or the reason against it.
-    package var readiness: String
-    /// True if the node is fenced.
-    package var isFenced: Bool
-    /// The time since the fence closed; `nil` if it is open.
-    package var fencedMilliseconds: Int64?
-    /// The use of memory.
-    package var memory: TierUsage
-    /// The use of the disk; `nil` without a disk.
-    package var disk: TierUsage?
-    /// The state of the cluster; `nil` for a node in no cluster.
-    package var cluster: ClusterReport?
-    /// The seeds that do not respond to a joining node, with reasons; `nil` for other nodes and
-    /// from an older version.
-    package var unreachableSeeds: [String]?
-    /// The state of the invalidation log.
-    package var invalidations: InvalidationsReport
-    /// The names of the sites.
-    package var sites: [String]
-
-    /// The member names of the document.
-    private enum CodingKeys: String, CodingKey {
-        case node, version, role, readiness, memory, disk, cluster, invalidations,
-            sites
-        case unreachableSeeds = "missing"
-        case uptimeMilliseconds = "uptime_ms"
-        case isFenced = "fenced"
-        case fencedMilliseconds = "fenced_ms"
-    }
-}
+package import Admin
 
 /// The use of memory or of the disk.
-package struct TierUsage: Hashable, Sendable, Decodable {
+package protocol TierUsage {
+    /// False if the tier cannot be used.
+    var isUp: Bool { get }
     /// The bytes in use.
-    package var usedBytes: UInt64
+    var usedBytes: UInt64 { get }
     /// The limit in bytes.
-    package var limitBytes: UInt64
+    var limitBytes: UInt64 { get }
     /// The number of entries.
-    package var entries: UInt64
-    /// The bytes of evicted entries that are still being sent; memory only.
-    package var pinnedBytes: UInt64?
-    /// True if the disk can be used; disk only.
-    package var isUp: Bool?
+    var entries: UInt64 { get }
+}
 
+extension StatusDocument.Memory: TierUsage {
+    /// True: there is always memory.
+    package var isUp: Bool { true }
+}
+
+extension StatusDocument.Disk: TierUsage {}
+
+extension TierUsage {
     /// The used share of the limit, from 0 to 1.
     package var share: Double {
         limitBytes == 0 ? 0 : min(1, Double(usedBytes) / Double(limitBytes))
     }
 
-    /// The member names of the document.
-    private enum CodingKeys: String, CodingKey {
-        case entries
-        case usedBytes = "used_bytes"
-        case limitBytes = "limit_bytes"
-        case pinnedBytes = "pinned_bytes"
-        case isUp = "up"
-    }
-}
-
-/// The state of the cluster as a node sees it.
-package struct ClusterReport: Hashable, Sendable, Decodable {
-    /// The number of members that are alive.
-    package var aliveCount: UInt64
-    /// The number of voters.
-    package var voterCount: UInt64
-    /// The number of queued and unanswered offers.
-    package var offersPending: UInt64
-    /// True if the node is draining.
-    package var isHandingOff: Bool
-    /// True if the node is looking for its cluster; `nil` from an older version.
-    package var isJoining: Bool?
-
-    /// The member names of the document.
-    private enum CodingKeys: String, CodingKey {
-        case isJoining = "joining"
-        case aliveCount = "members_alive"
-        case voterCount = "members_counted"
-        case offersPending = "offers_pending"
-        case isHandingOff = "handing_over"
-    }
-}
-
-/// The state of the invalidation log.
-package struct InvalidationsReport: Hashable, Sendable, Decodable {
-    /// The number of applied invalidations.
-    package var applied: UInt64
-    /// The number of records held.
-    package var records: UInt64
-    /// The number of this node's purges that not all members have confirmed.
-    package var receiptsPending: UInt64
-
-    /// The member names of the document.
-    private enum CodingKeys: String, CodingKey {
-        case applied, records
-        case receiptsPending = "receipts_pending"
+    /// The use as in `1.5 GiB of 2 GiB (75%), 3,000 entries`.
+    fileprivate var line: TextLine {
+        TextLine(
+            "\(NumberFormat.bytes(usedBytes)) of \(NumberFormat.bytes(limitBytes)) "
+                + "(\(NumberFormat.wholePercent(share))), "
+                + NumberFormat.plural(entries, "entry", "entries"))
     }
 }
 
 /// The status of a node for people.
-extension StatusReport {
+extension StatusDocument {
     /// Returns the lines of the status; `statistics` are of the same time, and `place` is the
     /// node's address.
-    package func lines(_ statistics: StatisticsReport, at place: String) -> [TextLine] {
+    package func lines(_ statistics: StatisticsDocument, at place: String) -> [TextLine] {
         var pairs = KeyValueTable()
         pairs.append("node", "\(node) at \(place)")
         pairs.append(
             "version",
             "\(version), up \(NumberFormat.duration(milliseconds: uptimeMilliseconds))")
         pairs.append("health", health)
-        pairs.append("memory", memory.line("entry", "entries"))
+        pairs.append("memory", memoryLine)
         pairs.append("disk", diskLine)
         pairs.append("requests", Self.requestsLine(statistics))
         pairs.append("origin", Self.originLine(statistics))
@@ -151,16 +75,22 @@ extension StatusReport {
         return word + TextLine(", ") + TextLine("fenced\(time)", .bad)
     }
 
+    /// The line of the memory.
+    private var memoryLine: TextLine {
+        guard memory.pinnedBytes > 0 else { return memory.line }
+        let pinned = NumberFormat.bytes(memory.pinnedBytes)
+        return memory.line + TextLine(", \(pinned) evicted and still being sent")
+    }
+
     /// The line of the disk.
     private var diskLine: TextLine {
         guard let disk else { return TextLine("none") }
-        return disk.isUp == false
-            ? TextLine("down", .bad) + TextLine("; serving from memory and origins")
-            : disk.line("entry", "entries")
+        return disk.isUp
+            ? disk.line : TextLine("down", .bad) + TextLine("; serving from memory and origins")
     }
 
     /// Returns the line of requests since the start.
-    private static func requestsLine(_ statistics: StatisticsReport) -> TextLine {
+    private static func requestsLine(_ statistics: StatisticsDocument) -> TextLine {
         let requests = statistics.requests
         guard requests.all > 0 else { return TextLine("none yet") }
         return TextLine(
@@ -170,7 +100,7 @@ extension StatusReport {
     }
 
     /// Returns the line of fetches from origins.
-    private static func originLine(_ statistics: StatisticsReport) -> TextLine {
+    private static func originLine(_ statistics: StatisticsDocument) -> TextLine {
         let (origin, sent) = (statistics.origin, statistics.bytes.cacheable)
         var line = TextLine(NumberFormat.plural(origin.fetches, "fetch", "fetches"))
         if origin.fetchesFailed > 0 {
@@ -189,9 +119,10 @@ extension StatusReport {
     /// Returns the line of the cluster.
     private func clusterLine(_ members: [MemberDocument]) -> TextLine {
         guard let cluster else { return TextLine("in none") }
-        if cluster.isJoining == true {
-            let missing = self.unreachableSeeds ?? []
-            let what = missing.isEmpty ? "more nodes are expected" : missing.joined(separator: "; ")
+        if cluster.isJoining {
+            let what =
+                unreachableSeeds.isEmpty
+                ? "more nodes are expected" : unreachableSeeds.joined(separator: "; ")
             return TextLine("looking for it", .bad) + TextLine(": \(what)")
         }
         var line = TextLine("")
@@ -223,26 +154,11 @@ extension StatusReport {
     }
 }
 
-extension TierUsage {
-    /// Returns the use as in `1.5 GiB of 2 GiB (75%), 3,000 entries`.
-    package func line(_ one: String, _ many: String) -> TextLine {
-        var line = TextLine(
-            "\(NumberFormat.bytes(usedBytes)) of \(NumberFormat.bytes(limitBytes)) "
-                + "(\(NumberFormat.wholePercent(share))), "
-                + "\(NumberFormat.plural(entries, one, many))"
-        )
-        if let pinnedBytes, pinnedBytes > 0 {
-            line.append(", \(NumberFormat.bytes(pinnedBytes)) evicted and still being sent")
-        }
-        return line
-    }
-}
-
 /// The status of several nodes as a table.
 package enum StatusTable {
     /// The result of querying a node.
     package enum Row: Sendable {
-        case received(StatusReport, StatisticsReport)
+        case received(StatusDocument, StatisticsDocument)
         case failed(String)
     }
 
@@ -271,7 +187,7 @@ package enum StatusTable {
 
     /// Returns the cells of a node's row.
     private static func cells(
-        _ status: StatusReport, _ statistics: StatisticsReport
+        _ status: StatusDocument, _ statistics: StatisticsDocument
     ) -> [TextLine] {
         let alive = statistics.members.count { $0.state == "alive" }
         let all = statistics.members.count { $0.state != "left" }
@@ -280,7 +196,10 @@ package enum StatusTable {
             all == 0
                 ? TextLine("–") : TextLine("\(alive)/\(all)", alive == all ? .plain : .warning),
             TextLine(NumberFormat.wholePercent(status.memory.share)),
-            status.disk.map(disk) ?? TextLine("–"),
+            status.disk.map { disk in
+                disk.isUp
+                    ? TextLine(NumberFormat.wholePercent(disk.share)) : TextLine("down", .bad)
+            } ?? TextLine("–"),
             TextLine(NumberFormat.count(statistics.requests.all)),
             TextLine(NumberFormat.percent(statistics.requests.hitRatio)),
             TextLine(NumberFormat.percent(statistics.bytes.hitRatio)),
@@ -289,11 +208,5 @@ package enum StatusTable {
                     NumberFormat.duration(milliseconds: status.uptimeMilliseconds)
                         .split(separator: " ")[0])),
         ]
-    }
-
-    /// Returns the cell of the disk.
-    private static func disk(_ disk: TierUsage) -> TextLine {
-        disk.isUp == false
-            ? TextLine("down", .bad) : TextLine(NumberFormat.wholePercent(disk.share))
     }
 }

@@ -1,10 +1,11 @@
-extension MetricFamily {
-    /// The families of fetches from origins.
-    static let originFamilies = [
+/// The metrics of fetches from origins.
+enum OriginMetrics {
+    /// All families, in the order of the table.
+    static let families = [
         MetricFamily(
             "nuthatch_origin_fetches_started_total", .counter, "fetches", .originFetchesStarted,
-            meaning: "Fetches from origins begun, revalidations included",
-            advice: "Far fewer than misses is what coalescing is for."),
+            meaning: "Fetches from origins started, including revalidations",
+            advice: "Far fewer than misses means that coalescing works."),
         MetricFamily(
             "nuthatch_origin_fetches_total", .counter, "fetches", by: "result",
             [
@@ -12,9 +13,9 @@ extension MetricFamily {
                 (.originFetchesAbandoned, "abandoned"),
             ],
             meaning:
-                "Fetches from origins ended: a whole answer came, or not, or nobody wanted "
-                + "the rest",
-            advice: "The log names origin and reason of each failure."),
+                "Fetches from origins ended: complete, failed, or abandoned because no "
+                + "request needed the rest",
+            advice: "The log names the origin and the reason of each failure."),
         MetricFamily(
             "nuthatch_origin_answers_total", .counter, "answers", by: "status",
             [
@@ -22,8 +23,8 @@ extension MetricFamily {
                 (.originResponsesNotModified, "304"), (.originResponsesClientError, "4xx"),
                 (.originResponsesServerError, "5xx"),
             ],
-            meaning: "Answers of origins by status; 304 is not counted in its class",
-            advice: "Few 304 among many stale entries: the origin gives no validators."),
+            meaning: "Responses from origins by status; 304 is not counted in its class",
+            advice: "Few 304 in spite of many stale entries: the origin sends no validators."),
         MetricFamily(
             "nuthatch_origin_failures_total", .counter, "fetches", by: "reason",
             [
@@ -34,13 +35,16 @@ extension MetricFamily {
                 (.originFailuresRedirects, "redirects"), (.originFailuresCircuit, "circuit"),
                 (.originFailuresLimit, "limit"), (.originFailuresStopping, "stopping"),
             ],
-            meaning: "Fetches from origins that failed, by why; circuit and limit asked nobody",
-            advice: "circuit: /admin/v1/origins names it; limit: origin-connections and its queue."
-        ),
+            meaning:
+                "Failed fetches from origins, by reason; circuit and limit did not contact "
+                + "the origin",
+            advice:
+                "circuit: see /admin/v1/origins; limit: see origin-connections and "
+                + "origin-queue-limit."),
         MetricFamily(
             "nuthatch_origin_received_bytes_total", .counter, "bytes", .originReceivedBytes,
-            meaning: "Bytes of bodies received from origins",
-            advice: "Compare with sent bytes for what the cache saves."),
+            meaning: "Body bytes received from origins",
+            advice: "Compare with the sent bytes to see what the cache saves."),
         MetricFamily(
             "nuthatch_origin_ranges_total", .counter, "requests", by: "fetched",
             [
@@ -48,13 +52,18 @@ extension MetricFamily {
                 (.originRangesRepeated, "again"), (.originRangesLimited, "limited"),
             ],
             meaning:
-                "Ranges of what was not stored: fetched as a part, whole because it is small or "
-                + "wanted again, or not whole because of client-unread-limit",
-            advice: "Many limited: clients want little of much, or client-unread-limit is low."),
+                "Range requests for responses that were not stored: fetched partially, "
+                + "fetched in full because the body is small or was requested again, or not "
+                + "fetched in full because of client-unread-limit",
+            advice:
+                "Many limited: clients request small parts of large bodies, or "
+                + "client-unread-limit is low."),
         MetricFamily(
             "nuthatch_origin_unread_bytes_total", .counter, "bytes", .originUnreadBytes,
-            meaning: "Bytes fetched from origins for clients that wanted less, or had left",
-            advice: "For one client at most client-unread-limit a minute."),
+            meaning:
+                "Bytes fetched from origins that the client did not request, or no longer "
+                + "waited for",
+            advice: "At most client-unread-limit per client and minute."),
         MetricFamily(
             "nuthatch_images_unfit_total", .counter, "images", by: "reason",
             [
@@ -62,54 +71,56 @@ extension MetricFamily {
                 (.imagesUnreadable, "unreadable"), (.imagesCoded, "coded"),
             ],
             meaning:
-                "Images refused above pixel-limit or because they are coded, passed on and not "
-                + "kept because they are mislabelled, or kept though their size cannot be read, "
-                + "by why",
-            advice: "The log names all but the last; see pixel-limit and coded-images."),
+                "Images refused because they exceed pixel-limit or are content-coded, "
+                + "forwarded without storing because they are mislabelled, or stored although "
+                + "their dimensions cannot be read",
+            advice: "The log names all but the last kind; see pixel-limit and coded-images."),
         MetricFamily(
             "nuthatch_fills_in_flight", .gauge, "fetches", .fetchesInFlight,
-            meaning: "Fetches from origins that are running",
+            meaning: "Fetches from origins in progress",
             advice: "Near fills-limit, look for slow origins."),
         MetricFamily(
             "nuthatch_waiters", .gauge, "requests", .waiters,
-            meaning: "Requests that wait for a running fetch",
+            meaning: "Requests waiting for a fetch in progress",
             advice: "Near waiters-limit, look for slow origins."),
         MetricFamily(
             "nuthatch_origin_redirects_total", .counter, "redirects", .originRedirects,
-            meaning: "Redirects of origins that were followed",
-            advice: "Each costs a request; ask for the URL where they end."),
+            meaning: "Redirects from origins that were followed",
+            advice: "Each costs a request; use the final URL."),
         MetricFamily(
             "nuthatch_origin_connections", .gauge, "connections", .originConnections,
-            meaning: "Connections to origins open or being opened, idle ones included",
-            advice: "For one origin at most origin-connections."),
+            meaning: "Connections to origins that are open or being opened, including idle ones",
+            advice: "At most origin-connections per origin."),
         MetricFamily(
             "nuthatch_origin_connections_idle", .gauge, "connections", .originConnectionsIdle,
-            meaning: "Of these, those kept for a later fetch",
-            advice: "origin-keepalive and origin-idle-connections say how long and how many."),
+            meaning: "Idle connections to origins",
+            advice: "origin-keepalive and origin-idle-connections limit their time and number."),
         MetricFamily(
             "nuthatch_origin_waiting", .gauge, "fetches", .originFetchesQueued,
-            meaning: "Fetches that wait for a connection to their origin",
+            meaning: "Fetches waiting for a connection to their origin",
             advice: "If it stays above 0, an origin is too slow; see /admin/v1/origins."),
         MetricFamily(
             "nuthatch_origin_circuits_open", .gauge, "origins", .originCircuitsOpen,
-            meaning: "Origins that are left alone because they failed again and again",
+            meaning: "Origins with an open circuit breaker",
             advice: "/admin/v1/origins names them."),
         MetricFamily(
             "nuthatch_origin_circuit_openings_total", .counter, "openings", .originCircuitOpenings,
-            meaning: "Times that an origin was left alone from then on",
-            advice: "The log names origin and number of failures."),
+            meaning: "Openings of origins' circuit breakers",
+            advice: "The log names the origin and the number of failures."),
         MetricFamily(
             "nuthatch_origin_overruns_total", .counter, "connections", .originOverruns,
-            meaning: "Connections closed because an origin sent more than its answer on them",
-            advice: "The log names the origin; each costs a connection, the answers are good."),
+            meaning: "Connections closed because the origin sent more bytes than its response has",
+            advice: "The log names the origin; each costs a connection, the responses are valid."),
         MetricFamily(
             "nuthatch_upgrades_total", .counter, "requests", by: "outcome",
             [(.upgrades, "switched"), (.upgradesRefused, "refused")],
-            meaning: "Requests for another protocol, such as WebSocket, by what became of them",
-            advice: "Refused ones ask for what their site does not have in upgrade."),
+            meaning: "Requests to switch protocols, such as to WebSocket, by outcome",
+            advice:
+                "refused: the protocol is not among those that the site's option upgrade "
+                + "allows."),
         MetricFamily(
             "nuthatch_origin_names", .gauge, "names", .originNamesCached,
-            meaning: "Names whose addresses are remembered",
+            meaning: "Host names with cached addresses",
             advice: "At most dns-names-limit."),
         MetricFamily(
             "nuthatch_refused_total", .counter, "requests", by: "reason",
@@ -119,8 +130,10 @@ extension MetricFamily {
                 (.refusedQueue, "origin_queue"),
                 (.refusedCircuit, "origin_circuit"),
             ],
-            meaning: "Requests answered with 503 because a limit was reached, by which one",
-            advice: "Hits go on meanwhile; each reason is a setting: fills-limit, waiters-limit, "
-                + "wait-timeout, memory-limit, origin-queue-limit, origin-circuit-failures."),
+            meaning: "Requests answered with 503 because a limit was reached, by limit",
+            advice:
+                "Hits are still served; the reasons belong to the settings fills-limit, "
+                + "waiters-limit, wait-timeout, memory-limit, origin-queue-limit and "
+                + "origin-circuit-failures."),
     ]
 }

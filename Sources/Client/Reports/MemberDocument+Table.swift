@@ -1,29 +1,21 @@
 package import Admin
 
-extension MemberDocument {
-    /// The document of all members, from `/admin/v1/members`.
-    package struct Page: Decodable {
-        /// The members.
-        package var members: [MemberDocument]
-    }
-}
-
-extension MemberDocument.Page {
+extension DocumentList<MemberDocument> {
     /// Returns the members as a table with a heading.
     package func lines(columnsMax: Int? = nil) -> [TextLine] {
-        guard !members.isEmpty else { return [TextLine("this node is in no cluster")] }
+        guard !items.isEmpty else { return [TextLine("this node is in no cluster")] }
         var table = Table([
             .left(""), .left("NODE"), .left("STATE"), .left("COUNTED"), .left("CONNECTED"),
             .left("CONTACT"), .left("SHARE"), .flexible("ADDRESS"),
         ])
-        for member in members { table.append(member.cells) }
+        for member in items { table.append(member.cells) }
         return table.lines(columnsMax: columnsMax)
     }
 
     /// The consequences of a new voter set with this node only, for the operator.
     var recoverySummary: [String] {
-        let own = members.first(where: \.isSelf)?.node ?? "this node"
-        let others = members.filter { !$0.isSelf }
+        let own = items.first(where: \.isSelf)?.node ?? "this node"
+        let others = items.filter { !$0.isSelf }
         func list(_ members: [MemberDocument]) -> String {
             members.isEmpty
                 ? "none"

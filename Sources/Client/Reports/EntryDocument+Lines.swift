@@ -1,0 +1,74 @@
+package import Admin
+
+/// The entries of a URL for people.
+extension EntryDocument {
+    /// Returns the report, each line no wider than `columnsMax`; `nil` for no limit.
+    package func lines(columnsMax: Int?) -> [TextLine] {
+        var pairs = KeyValueTable()
+        pairs.append("url", TextLine(url, .strong))
+        if key != url { pairs.append("key", key) }
+        let owned = TextLine(isOwner ? "this node is one" : "this node is none", .faint)
+        pairs.append(
+            owners.count == 1 ? "owner" : "owners",
+            TextLine(owners.map { String($0.prefix(8)) }.joined(separator: ", ") + "  ") + owned)
+        var lines = pairs.lines(columnsMax: columnsMax)
+        for (index, variant) in variants.enumerated() {
+            lines.append(TextLine())
+            if variants.count > 1 {
+                lines.append(TextLine("variant \(index + 1) of \(variants.count)", .strong))
+            }
+            lines += variant.lines(isKeyKnown: variant.key == key, columnsMax: columnsMax)
+        }
+        return lines
+    }
+}
+
+extension EntryDocument.Variant {
+    /// Returns the lines of an entry; the key is left out if it is known.
+    fileprivate func lines(isKeyKnown: Bool, columnsMax: Int?) -> [TextLine] {
+        var pairs = KeyValueTable()
+        if !isKeyKnown { pairs.append("key", key) }
+        pairs.append("now", TextLine(decision, style) + TextLine(": \(reason)"))
+        pairs.append("tier", isAlsoOnDisk ? "\(tier) and disk" : tier)
+        pairs.append("answer", "\(status) \(contentType), \(NumberFormat.bytes(bodyBytes))")
+        var age = "\(NumberFormat.duration(milliseconds: ageMilliseconds)); "
+        let remaining = max(-.max, remainingFreshnessMilliseconds)
+        let duration = NumberFormat.duration(milliseconds: abs(remaining))
+        age += remaining >= 0 ? "fresh for \(duration) more" : "stale for \(duration)"
+        if let validatedMillisecondsAgo {
+            age += "; origin asked \(NumberFormat.ago(milliseconds: validatedMillisecondsAgo))"
+        }
+        pairs.append("age", age)
+        if let accesses {
+            let last = lastAccessMillisecondsAgo.map {
+                ", last \(NumberFormat.ago(milliseconds: $0))"
+            }
+            pairs.append(
+                "use", "\(NumberFormat.plural(accesses, "access", "accesses")) on disk\(last ?? "")"
+            )
+        }
+        if let entityTag { pairs.append("etag", entityTag) }
+        if let lastModified { pairs.append("modified", lastModified) }
+        if !tags.isEmpty { pairs.append("tags", tags.joined(separator: " ")) }
+        if !vary.isEmpty { pairs.append("vary", vary.joined(separator: ", ")) }
+        pairs.append("stamp", invalidationVersion)
+        return pairs.lines(columnsMax: columnsMax)
+    }
+
+    /// The style of the decision.
+    private var style: TextStyle {
+        switch decision {
+        case "fresh": .good
+        case "stale": .warning
+        default: .bad
+        }
+    }
+
+    /// The stored head, one field per line.
+    package var fieldLines: [TextLine] {
+        headerFields.map { field in
+            TextLine(field.first ?? "", .faint)
+                + TextLine(": \(field.dropFirst().joined(separator: ", "))")
+        }
+    }
+}

@@ -1,0 +1,93 @@
+import Admin
+import FoundationEssentials
+import Ground
+import Testing
+
+@Suite("Documents as a client reads them")
+struct DocumentDecodingTests {
+    private func decode<Document: Decodable>(
+        _ type: Document.Type, _ text: [UInt8]
+    ) throws -> Document {
+        try JSONDecoder().decode(type, from: Data(text))
+    }
+
+    /// Holds that a client reads what a node means, and ignores what it does not know.
+    private func check<Document: AdminDocument>(
+        _ change: (inout Document) -> Void = { _ in }
+    ) throws {
+        var document = Document()
+        change(&document)
+        #expect(try decode(Document.self, document.json.formattedBytes) == document)
+        guard case .object(let members) = document.json else { return }
+        let newer = JSON.object(members + [JSON.Member("unheard_of", ["a": [nil, 1, "b"]])])
+        #expect(try decode(Document.self, newer.formattedBytes) == document)
+    }
+
+    @Test("what a node sends is read as it was meant")
+    func roundTrips() throws {
+        try check { (document: inout StatusDocument) in
+            (document.role, document.readiness) = ("a role of later", "draining")
+            (document.fencedMilliseconds, document.disk, document.cluster) = (7, .init(), .init())
+            document.unreachableSeeds = ["a:1: no route"]
+        }
+        try check { (document: inout StatisticsDocument) in
+            (document.requests.memory, document.bytes.none) = (1 << 62, 1)
+            document.latency.bounds = [1, 2]
+            document.members = [MemberDocument()]
+        }
+        try check { (document: inout MemberDocument) in
+            (document.primaryShare, document.lagRecords, document.state) = (0.25, 3, "left")
+        }
+        try check { (document: inout EntryDocument) in
+            var variant = EntryDocument.Variant()
+            (variant.entityTag, variant.accesses) = ("\"e\"", 3)
+            (variant.remainingFreshnessMilliseconds, variant.decision) = (-5, "refetch")
+            variant.headerFields = [["content-type", "image/png"]]
+            document.variants = [variant]
+        }
+        try check { (document: inout DocumentList<HotEntryDocument>) in
+            document.items = [HotEntryDocument()]
+        }
+        try check { (document: inout DocumentList<ReceiptDocument>) in
+            var receipt = ReceiptDocument()
+            (receipt.mode, receipt.majorityMilliseconds) = ("soft", 4)
+            receipt.members = [
+                .init(pending: "a"), .init(confirmed: "b", elapsedMilliseconds: 4),
+                .init(unreachable: "c", sinceMillisecondsAgo: 70),
+            ]
+            receipt.targets = [.init(.tag(Array("t".utf8))), .init(.everything)]
+            document.items = [receipt]
+        }
+        try check { (document: inout PrefetchDocument) in
+            (document.sitemap, document.state) = ("http://a.example/s.xml", .done)
+            document.failures = [.init(url: "u", reason: "it answered 404")]
+        }
+        try check { (document: inout SupportDocument) in
+            document.process.residentBytes = 1
+            document.logLevel = LogLevelDocument("info")
+            document.configuration.images = NamedTexts([("grace", "1d")])
+        }
+    }
+
+    @Test("what older nodes do not send has its default, and what all send is needed")
+    func older() throws {
+        func without(_ names: String..., in document: JSON) -> [UInt8] {
+            guard case .object(let members) = document else { return [] }
+            return JSON.object(members.filter { !names.contains($0.name) }).formattedBytes
+        }
+        let receipt = ReceiptDocument()
+        #expect(
+            try decode(
+                ReceiptDocument.self, without("seen_by", "members_known", in: receipt.json))
+                == receipt)
+        let status = StatusDocument()
+        #expect(try decode(StatusDocument.self, without("missing", in: status.json)) == status)
+        #expect(throws: DecodingError.self) {
+            try decode(StatusDocument.self, without("node", in: status.json))
+        }
+        #expect(throws: DecodingError.self) { try decode(StatusDocument.self, Array("{}".utf8)) }
+        #expect(throws: DecodingError.self) {
+            try decode(StatusDocument.self, Array(#"{"node": 7}"#.utf8))
+        }
+    }
+}
