@@ -41,7 +41,7 @@ extension Configuration {
             lines.append(
                 "  \(Self.yaml("\(site.pattern)")):  # \(site.source.text)")
             lines.append("    origin: \(site.origin)")
-            lines += site.shownOptions.map { "    \($0.option.rawValue): \($0.yaml)" }
+            lines += site.shownOptions.map { "    \($0.option.name): \($0.yaml)" }
         }
         return lines
     }
@@ -111,7 +111,7 @@ extension Configuration {
         let sites = values.siteBlocks.map { site in
             ConfigurationDocument.Site(
                 "\(site.pattern)", origin: "\(site.origin)",
-                options: site.shownOptions.map { ($0.option.rawValue, $0.yaml) })
+                options: site.shownOptions.map { ($0.option.name, $0.yaml) })
         }
         return ConfigurationDocument(
             rows: rows, sites: sites,
