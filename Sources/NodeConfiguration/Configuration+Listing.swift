@@ -41,7 +41,7 @@ extension Configuration {
             lines.append(
                 "  \(Self.yaml("\(site.pattern)")):  # \(site.source.text)")
             lines.append("    origin: \(site.origin)")
-            lines += site.shownOptions.map { "    \($0.option.rawValue): \($0.yaml)" }
+            lines += site.shownOptions.map { "    \($0.option.name): \($0.yaml)" }
         }
         return lines
     }
@@ -113,7 +113,7 @@ extension Configuration {
         document.sites = values.siteBlocks.map { site in
             ConfigurationDocument.Site(
                 "\(site.pattern)", origin: "\(site.origin)",
-                options: NamedTexts(site.shownOptions.map { ($0.option.rawValue, $0.yaml) }))
+                options: NamedTexts(site.shownOptions.map { ($0.option.name, $0.yaml) }))
         }
         return document
     }

@@ -82,14 +82,14 @@ extension ConfigurationError: CustomStringConvertible {
                 + "\(reason); allowed: a PEM file"
         case .siteTLS(let pattern, let option, let file, let reason):
             return
-                "site \(pattern): \(option.rawValue): \(file.quoted(limit: 4096)) cannot be used: "
-                + "\(reason); allowed: \(option.allowedFormat)"
+                "site \(pattern): \(option.name): \(file.quoted(limit: 4096)) cannot be used: "
+                + "\(reason); allowed: \(option.allowed)"
         case .fieldFile(let whose, let name, let file, let reason):
             return "\(whose): set-request-fields: "
                 + "\(name): \(file.quoted(limit: 4096)) cannot be used: \(reason); "
                 + "allowed: a file of 1 to 4096 bytes in one line"
         case .unusedSiteTrust(let pattern, let option, let source):
-            return "site \(pattern) (from \(source.text)): \(option.rawValue) has no "
+            return "site \(pattern) (from \(source.text)): \(option.name) has no "
                 + "meaning without TLS; allowed: with an origin that begins with https://"
         case .unpairedKeys(let certificates, let keys):
             return "setting tls-certificate is given \(certificates) times and setting tls-key "
@@ -164,7 +164,7 @@ extension ConfigurationError: CustomStringConvertible {
                 + "allowed: only with setting \(keys.name), "
                 + "e.g. \(keys.flag) \(keys.example)"
         case .siteValueAboveLimit(let whose, let option, let text, let limit, let limitText):
-            return "\(whose): \(option.rawValue) is \(text); allowed: at most setting "
+            return "\(whose): \(option.name) is \(text); allowed: at most setting "
                 + "\(limit.name), which is \(limitText)"
         }
     }

@@ -84,7 +84,7 @@ package struct TLSMaterial: Sendable {
                 sites[site.pattern] = try OriginTrustStore(settings)
             } catch {
                 throw .siteTLS(
-                    site.pattern, .originCA, file: site.settings.originCAFile ?? "",
+                    site.pattern, SiteOption.all.originCA, file: site.settings.originCAFile ?? "",
                     reason: Self.reason(error))
             }
         }
@@ -103,7 +103,7 @@ package struct TLSMaterial: Sendable {
             return try ConfigurationSources.read(file)
         } catch {
             guard case .unreadableFile(_, let reason) = error else { throw error }
-            throw .siteTLS(site.pattern, .originCA, file: file, reason: reason)
+            throw .siteTLS(site.pattern, SiteOption.all.originCA, file: file, reason: reason)
         }
     }
 

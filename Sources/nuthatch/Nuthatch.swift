@@ -17,7 +17,8 @@ struct Nuthatch: AsyncParsableCommand {
         version: Configuration.versionText,
         subcommands: [
             Serve.self, Get.self, Purge.self, Status.self, Members.self, Top.self, Inspect.self,
-            Prefetch.self, Drain.self, Sign.self, Health.self, CheckConfig.self, Version.self,
+            Prefetch.self, Drain.self, Sign.self, Health.self, CheckConfig.self,
+            Explain.self, Version.self,
         ])
 
     static func main() async {

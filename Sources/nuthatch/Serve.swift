@@ -8,7 +8,8 @@ struct Serve: AsyncParsableCommand {
         abstract: "Serve images until SIGTERM or SIGINT.",
         discussion: """
             A flag beats its environment variable, which beats the key of the same name in the \
-            file that --config names, which beats the default.
+            file that --config names, which beats the default. The blocks sites and images of the \
+            file have keys without flags: nuthatch explain sites, and explain images, print them.
 
             SIGHUP reads the file again: all settings that a running node can change change at \
             once, or none does when anything is wrong. SIGTERM and SIGINT end what is under way \

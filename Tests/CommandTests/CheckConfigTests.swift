@@ -1,5 +1,6 @@
 import Harness
 import NodeConfiguration
+import Telemetry
 import Testing
 
 @Suite("nuthatch check-config")
@@ -71,6 +72,26 @@ struct CheckConfigTests {
         }
         #expect(bare(first.lines) == bare(second.lines))
         #expect(bare(first.lines).count == 10)
+    }
+
+    @Test("Keys without flags are explained, and the help of serve names the command")
+    func explained() throws {
+        let help = try NodeProcess.run(["serve", "--help"]).output
+        #expect(String(decoding: help, as: UTF8.self).contains("nuthatch explain sites"))
+        for (block, scope) in [("sites", SiteOption.Scope.site), ("images", .images)] {
+            let outcome = try NodeProcess.run(["explain", block])
+            let text = String(decoding: outcome.output, as: UTF8.self)
+            for option in SiteOption.options(of: scope) {
+                #expect(text.contains("\(option.name), in "), "\(option.name)")
+                #expect(text.contains("\n    \(option.help)\n"), "\(option.name)")
+            }
+        }
+        let both = try NodeProcess.run(["explain", "default-ttl"])
+        let text = String(decoding: both.output, as: UTF8.self)
+        #expect(
+            text.hasPrefix(
+                "--default-ttl <duration>\n    \(Setting.memory.defaultTTL.setting.help)"))
+        #expect(text.contains("\n\ndefault-ttl, in sites, images, origins of images\n"))
     }
 
     @Test("Every error is on a line of its own, and the status is that of a refused setting")

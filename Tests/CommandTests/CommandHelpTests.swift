@@ -33,7 +33,7 @@ struct CommandHelpTests {
             try calls().map { $0.joined(separator: " ") } == [
                 "serve", "get", "purge", "status", "members", "members list", "members forget",
                 "members bootstrap", "members recover", "top", "inspect", "prefetch", "drain",
-                "sign", "health", "check-config", "version",
+                "sign", "health", "check-config", "explain", "version",
             ])
     }
 
@@ -53,7 +53,9 @@ struct CommandHelpTests {
     @Test("Commands that query nodes show few options of their own, and accept those of serve")
     func settings() throws {
         for words in try calls() {
-            let asks = !["serve", "sign", "health", "check-config", "version"].contains(words[0])
+            let asks = ![
+                "serve", "sign", "health", "check-config", "explain", "version",
+            ].contains(words[0])
             guard asks, words != ["members"] else { continue }
             let help = try NodeProcess.run(words + ["--help"])
             let text = String(decoding: help.output, as: UTF8.self)
@@ -78,6 +80,7 @@ struct CommandHelpTests {
             ["prefetch", "--file", "/nowhere/list"], ["top", "--twice"], ["status", "extra"],
             ["status", "--node", "not a place"], ["status", "--node", "https://a:8081"],
             ["inspect", "u", "--node", "127.0.0.1:1", "--node", "127.0.0.1:2"], ["unknown"],
+            ["explain", "memory-limt"],
         ])
     func usage(arguments: [String]) throws {
         let outcome = try NodeProcess.run(arguments)

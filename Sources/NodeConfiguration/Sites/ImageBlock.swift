@@ -46,19 +46,6 @@ package struct ImageBlock: Hashable, Sendable {
     /// The key of the mapping of origins with settings of their own.
     static let originsKey = "origins"
 
-    /// The options that have a meaning for images.
-    package static let options: [SiteOption] = [
-        .defaultTTL, .ttlLimit, .negativeTTL, .objectLimit, .memoryShare, .diskShare, .cluster,
-        .staleWhileRevalidate, .grace, .removeRequestFields, .clientTTL, .removeResponseFields,
-        .setResponseFields, .tags,
-    ]
-    /// The options that origins may have of their own.
-    ///
-    /// Clients choose the origin, so a request field, which may hold a secret, is sent only to
-    /// origins that the operator has named.
-    package static let originOptions =
-        options.filter { $0 != .memoryShare && $0 != .diskShare } + [.setRequestFields]
-
     /// Creates the defaults, for a file without the block.
     init() {}
 
@@ -75,14 +62,13 @@ package struct ImageBlock: Hashable, Sendable {
     ) {
         let before = faults.count
         let all =
-            Self.parse(texts, origin: nil, in: file, among: Self.options, ImageSettings(), &faults)
+            Self.parse(texts, origin: nil, in: file, ImageSettings(), &faults)
             ?? ImageSettings()
         self.all = all
         for text in origins {
             let name = text.pattern.text
             let source = SettingSource.file(name: file, line: text.pattern.line)
-            let read = Self.parse(
-                text.options, origin: name, in: file, among: Self.originOptions, all, &faults)
+            let read = Self.parse(text.options, origin: name, in: file, all, &faults)
             guard let pattern = OriginPattern(name) else {
                 faults.append(
                     SiteFault(
@@ -104,46 +90,50 @@ package struct ImageBlock: Hashable, Sendable {
     /// Parses options on top of `defaults`; `origin` is `nil` for all images.
     private static func parse(
         _ texts: [RawSiteBlock.Option], origin: String?, in file: String,
-        among options: [SiteOption], _ defaults: ImageSettings, _ faults: inout [SiteFault]
+        _ defaults: ImageSettings, _ faults: inout [SiteFault]
     ) -> ImageSettings? {
         var found: [SiteFault] = []
         let read = SiteBlock.parse(
-            texts, of: nil, in: file, among: options, from: defaults.settings, &found)
+            texts, of: nil, in: file,
+            among: SiteOption.options(of: origin == nil ? .images : .imageOrigins),
+            from: defaults.settings, &found)
         // Other statuses do not say whether there is an image.
         let wrong = read?.settings.negativeTTLs.first {
             !(400...499 ~= $0.status) || $0.status == 407 || StatusRules.isTransient($0.status)
         }
         if let wrong {
-            let line = texts.first { $0.key.text == SiteOption.negativeTTL.rawValue }?.key.line
+            let option = SiteOption.all.negativeTTL
+            let line = texts.first { $0.key.text == option.name }?.key.line
             found.append(
                 SiteFault(
                     site: nil, source: .file(name: file, line: line), text: "\(wrong.status)",
-                    problem: .value(.negativeTTL, .unusableStatus)))
+                    problem: .value(option, .unusableStatus)))
         }
         let codes = read?.settings.overriddenRequestFields.contains {
             String(decoding: $0.name, as: UTF8.self).lowercased() == "accept-encoding"
         }
         if codes == true {
-            let line = texts.first { $0.key.text == SiteOption.setRequestFields.rawValue }?.key.line
+            let option = SiteOption.all.setRequestFields
+            let line = texts.first { $0.key.text == option.name }?.key.line
             found.append(
                 SiteFault(
                     site: nil, source: .file(name: file, line: line), text: "Accept-Encoding",
-                    problem: .value(.setRequestFields, .unsafeContentCoding)))
+                    problem: .value(option, .unsafeContentCoding)))
         }
         faults += found.map { $0.forImages(from: origin) }
         guard let read, found.isEmpty else { return nil }
         return ImageSettings(
             settings: read.settings, shownOptions: read.lines,
             hasExplicitGrace: defaults.hasExplicitGrace
-                || read.lines.contains { $0.option == .grace })
+                || read.lines.contains { $0.option == SiteOption.all.grace })
     }
 
     /// The options and values in flow style, without secrets.
     var shownOptions: [(name: String, yaml: String)] {
-        var shown = all.shownOptions.map { ($0.option.rawValue, $0.yaml) }
+        var shown = all.shownOptions.map { ($0.option.name, $0.yaml) }
         if !origins.isEmpty {
             let blocks = origins.map { origin in
-                let lines = origin.settings.shownOptions.map { "\($0.option.rawValue): \($0.yaml)" }
+                let lines = origin.settings.shownOptions.map { "\($0.option.name): \($0.yaml)" }
                 return Configuration.yaml("\(origin.pattern)")
                     + ": {\(lines.joined(separator: ", "))}"
             }

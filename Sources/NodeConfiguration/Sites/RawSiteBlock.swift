@@ -42,7 +42,7 @@ extension RawSiteBlock {
             guard let pattern = ConfigurationFile.text(key) else { return nil }
             if let text = ConfigurationFile.text(value) {
                 let origin = ConfigurationFile.LocatedText(
-                    text: SiteOption.origin.rawValue, line: pattern.line)
+                    text: SiteOption.all.origin.name, line: pattern.line)
                 sites.append(RawSiteBlock(pattern: pattern, options: [(origin, .scalar(text))]))
                 continue
             }

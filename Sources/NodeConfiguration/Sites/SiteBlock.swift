@@ -23,14 +23,14 @@ struct SiteBlock: Hashable, Sendable {
 
     /// The site and its settings in one line, without secrets.
     var text: String {
-        (["\(pattern)=\(origin)"] + shownOptions.map { "\($0.option.rawValue): \($0.yaml)" })
+        (["\(pattern)=\(origin)"] + shownOptions.map { "\($0.option.name): \($0.yaml)" })
             .joined(separator: ", ")
     }
 
     /// The first option that configures trust over TLS; `nil` if there is none.
     var trustOption: SiteOption? {
-        if settings.originCAFile != nil { return .originCA }
-        return settings.originPins.isEmpty ? nil : .originPins
+        if settings.originCAFile != nil { return SiteOption.all.originCA }
+        return settings.originPins.isEmpty ? nil : SiteOption.all.originPins
     }
 
     /// The name of this site in faults.
@@ -71,7 +71,7 @@ extension SiteSettings {
         if bytes.last == 0x0A { bytes.removeLast() }
         if bytes.last == 0x0D { bytes.removeLast() }
         guard !bytes.isEmpty else { throw fault("it is empty") }
-        guard SiteOption.isFieldValue(bytes) else { throw fault("it holds no value of a field") }
+        guard SiteText.isFieldValue(bytes) else { throw fault("it holds no value of a field") }
         return bytes
     }
 }
@@ -134,7 +134,7 @@ extension ConfigurationValues {
         guard let bytes = settings.objectBytesMax, bytes > limit else { return [] }
         return [
             .siteValueAboveLimit(
-                whose, .objectLimit, SizeText.format(bytes),
+                whose, SiteOption.all.objectLimit, SizeText.format(bytes),
                 limit: Setting.memory.objectLimit.setting, SizeText.format(limit))
         ]
     }
@@ -152,9 +152,10 @@ extension SiteBlock {
         let pattern = SitePattern(site)
         if pattern == nil { faults.append(fault(.pattern, site)) }
         let read = Self.parse(
-            text.options, of: site, in: file, among: SiteOption.allCases, from: SiteSettings(),
+            text.options, of: site, in: file, among: SiteOption.options(of: .site),
+            from: SiteSettings(),
             &faults)
-        if !text.options.contains(where: { $0.key.text == SiteOption.origin.rawValue }) {
+        if !text.options.contains(where: { $0.key.text == SiteOption.all.origin.name }) {
             faults.append(fault(.missingOrigin, ""))
         }
         guard let read, let pattern, let origin = read.origin else { return nil }
@@ -189,16 +190,16 @@ extension SiteBlock {
         let before = faults.count
         var read: ParsedSettings = (nil, defaults, [])
         for (key, value) in texts {
-            guard let option = SiteOption(rawValue: key.text), options.contains(option) else {
+            guard let option = options.first(where: { $0.name == key.text }) else {
                 let nearest = SiteOption.nearest(to: key.text, among: options)
                 faults.append(fault(.unknownKey(nearest: nearest), key.text, key.line))
                 continue
             }
             do throws(SiteOptionError) {
-                if option == .origin {
+                if option == SiteOption.all.origin {
                     read.origin = try Self.origin(value)
                 } else {
-                    try option.apply(value, to: &read.settings)
+                    try option.apply(value, &read.settings)
                     read.lines.append(
                         Line(option: option, yaml: value.yaml(isSecret: option.isSecret)))
                 }
@@ -209,7 +210,7 @@ extension SiteBlock {
         }
         guard faults.count == before else { return nil }
         let lines = read.lines
-        read.lines = SiteOption.allCases.flatMap { option in
+        read.lines = SiteOption.table.flatMap { option in
             lines.filter { $0.option == option }
         }
         return read

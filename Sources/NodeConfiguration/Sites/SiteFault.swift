@@ -68,13 +68,13 @@ package struct SiteFault: Error, Hashable, CustomStringConvertible {
             return "\(quoted) \(place) is no host of a site; allowed: *, HOST or HOST:PORT, "
                 + "e.g. www.example.com"
         case .unknownKey(let nearest):
-            let hint = nearest.map { "; perhaps \($0.rawValue)" } ?? ""
+            let hint = nearest.map { "; perhaps \($0.name)" } ?? ""
             guard site != nil else {
                 let options =
                     imageOrigin == nil
-                    ? ImageBlock.options.map(\.rawValue) + [ImageBlock.originsKey]
-                    : ImageBlock.originOptions.map(\.rawValue)
-                if text == SiteOption.setRequestFields.rawValue {
+                    ? SiteOption.options(of: .images).map(\.name) + [ImageBlock.originsKey]
+                    : SiteOption.options(of: .imageOrigins).map(\.name)
+                if text == SiteOption.all.setRequestFields.name {
                     return "\(subject): \(quoted) \(place) would go to whatever origin a client "
                         + "names; allowed: below \(ImageBlock.originsKey), for those it is for"
                 }
@@ -85,7 +85,8 @@ package struct SiteFault: Error, Hashable, CustomStringConvertible {
             return "\(subject): \(quoted) \(place) is not a setting of a site" + hint
         case .missingOrigin:
             return "\(subject) \(place): no origin is given; "
-                + "allowed: \(SiteOption.origin.allowedFormat), e.g. \(SiteOption.origin.example)"
+                + "allowed: \(SiteOption.all.origin.allowed), "
+                + "e.g. \(SiteOption.all.origin.example)"
         case .value(let option, let reason):
             let what =
                 switch reason {
@@ -101,11 +102,11 @@ package struct SiteFault: Error, Hashable, CustomStringConvertible {
                 case .unusableStatus:
                     "\(quoted) is refused; allowed: 400…499 but 407, 408, 425 and 429"
                 }
-            let start = "\(subject): \(option.rawValue) \(place): \(what)"
+            let start = "\(subject): \(option.name) \(place): \(what)"
             switch reason {
             // These reasons contain what is allowed.
             case .invalidOriginalRule, .unusableStatus, .unsafeContentCoding: return start
-            default: return "\(start); allowed: \(option.allowedFormat), e.g. \(option.example)"
+            default: return "\(start); allowed: \(option.allowed), e.g. \(option.example)"
             }
         }
     }

@@ -1,0 +1,53 @@
+import ArgumentParser
+import NodeConfiguration
+import Telemetry
+
+/// The command `nuthatch explain`, which prints what settings and keys mean.
+struct Explain: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Explain settings, and the keys of sites and images.",
+        discussion: """
+            Prints the meaning, what is allowed and the default. The keys of the blocks sites and \
+            images have no flags: they are given in the file that --config names.
+
+            Examples:
+              nuthatch explain sites
+              nuthatch explain images
+              nuthatch explain memory-limit grace
+
+            Exit status: 0, or 64 if nothing has a name that is given.
+            """)
+
+    @Argument(
+        help: ArgumentHelp(
+            "Name of a setting or a key; sites or images for all keys of that block. Default: "
+                + "everything.", valueName: "name"))
+    var names: [String] = []
+
+    func validate() throws {
+        for name in names where Self.paragraphs(of: name).isEmpty {
+            throw ValidationError("nothing has the name \(name.quoted(limit: 80))")
+        }
+    }
+
+    func run() {
+        let everything = Setting.table.map(\.name) + ["sites", "images"]
+        for name in names.isEmpty ? everything : names {
+            for paragraph in Self.paragraphs(of: name) { print(paragraph) }
+        }
+    }
+
+    /// Returns what is to be said of a name; empty if nothing has it.
+    private static func paragraphs(of name: String) -> [String] {
+        let options =
+            switch name {
+            case "sites": SiteOption.options(of: .site)
+            case "images":
+                SiteOption.table.filter { !$0.scope.isDisjoint(with: [.images, .imageOrigins]) }
+            default: SiteOption.table.filter { $0.name == name }
+            }
+        return [Setting.named(name)].compactMap { setting in
+            setting.map { "\($0.flag) <\($0.kind.placeholder)>\n    \($0.help)\n" }
+        } + options.map { "\($0.name), in \($0.blocks)\n    \($0.help)\n" }
+    }
+}
