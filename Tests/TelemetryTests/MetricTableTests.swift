@@ -42,6 +42,8 @@ struct MetricTableTests {
     }
 
     @Test(
+        "Names follow Prometheus' conventions, with the unit at the end",
+        arguments: MetricTable.families)
     func namesFollowTheRules(family: MetricFamily) throws {
         #expect(try /nuthatch(_[a-z]+)+/.wholeMatch(in: family.name) != nil)
         #expect(family.name.hasSuffix("_total") == (family.kind == .counter))
@@ -66,6 +68,8 @@ struct MetricTableTests {
     }
 
     @Test(
+        "Series of a family have different values of one label, or there is one series",
+        arguments: MetricTable.families)
     func labelsTellSeriesApart(family: MetricFamily) {
         #expect(Set(family.labels).count == family.labels.count)
         guard let label = family.labels.last, let values = family.values(of: label) else {

@@ -41,7 +41,7 @@ package struct ConfigurationDocument: AdminDocument {
 
         /// Creates the entry of `setting`; `texts` are its values.
         package init(_ setting: Setting, _ texts: [String], source: String) {
-            name = setting.name.rawValue
+            name = setting.name
             values = texts
             self.source = source
             needsRestart = setting.needsRestart

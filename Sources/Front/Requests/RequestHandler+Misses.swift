@@ -1,3 +1,4 @@
+import Telemetry
 import Ground
 import HTTPRules
 import Serving
