@@ -41,7 +41,8 @@ private func head(_ fields: [(String, [UInt8])]) -> ResponseHead {
 private func check(_ head: ResponseHead) {
     let moment = Instant(nanoseconds: 1_000_000_000_000)
     let timing = Freshness.ResponseTiming(
-        requestedAt: moment, receivedAt: moment, receivedWall: WallTime(seconds: 784_111_777))
+        requestedAt: moment, receivedAt: moment,
+        receivedWallTime: WallTime(seconds: 784_111_777))
     let control = EffectiveCacheControl(head).control
     for hasAuthorization in [false, true] {
         let found = CacheabilityRules.evaluate(
