@@ -1,11 +1,9 @@
 import Ground
 import HTTPRules
-import NIOCore
 import Origin
 import Serving
 import Store
 import Telemetry
-import Wire
 
 /// A response that memory could not serve within the read that brought the request: it waits for a
 /// fetch and sends what that receives.

@@ -1,7 +1,6 @@
 import Ground
 import HTTPRules
 import Origin
-import Telemetry
 import Wire
 
 /// Handler of one client's requests, one after the other.

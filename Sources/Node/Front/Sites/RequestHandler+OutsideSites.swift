@@ -1,7 +1,6 @@
 import Admin
 import Ground
 import HTTPRules
-import Synchronization
 import Wire
 
 /// Requests that belong to no site and are for no image.

@@ -1,8 +1,6 @@
 import Admin
 import Ground
 import HTTPRules
-import NIOCore
-import Origin
 import Serving
 import Store
 import Telemetry

@@ -1,7 +1,6 @@
 import Ground
 import HTTPRules
 import NIOCore
-import Origin
 import Serving
 import Telemetry
 import Wire
