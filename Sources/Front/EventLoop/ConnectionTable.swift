@@ -1,4 +1,5 @@
 package import Ground
+import Telemetry
 
 /// The open connections of one event loop, and the order in which they are preempted for new ones
 /// when no slot is free.
@@ -111,6 +112,40 @@ struct ConnectionTable {
         }
         let found = IdleConnectionOrder.next(of: items).map { (all[$0.index], $0.since) }
         if side == .data { dataCandidates = found } else { adminCandidates = found }
+    }
+}
+
+extension EventLoopContext {
+    /// Closes an idle connection of `side` on this loop and gives its slot to a new connection.
+    ///
+    /// - Parameters:
+    ///   - side: the plane of the new connection.
+    ///   - holder: the key of the new connection.
+    ///   - response: the decision on the new connection, which determines the connections that
+    ///     qualify.
+    ///   - bound: only connections idle since before this instant qualify.
+    /// - Returns: true if no slot was needed or one was transferred; false if none was preempted.
+    func preemptIdleConnection(
+        _ side: RequestHandler.Plane, for holder: ConnectionLimiter.ClientKey,
+        _ response: ConnectionLimiter.AdmissionDecision,
+        idleBefore bound: Instant = .distantFuture
+    ) -> Bool {
+        let idle: ConnectionTable.IdleConnection?
+        switch response {
+        case .admitted: return true
+        case .connectionLimitReached:
+            idle = connections.nextIdle(side, isLocal: holder.isLocal, before: bound)
+        case .clientLimitReached:
+            idle = connections.longestIdle(side, of: holder, before: bound)
+        }
+        // The client of `holder` may have reached its own limit.
+        guard let (connection, client) = idle,
+            node.slots.transfer(client.limiterKey, to: holder, connection.plane)
+        else { return false }
+        client.isPreempted = true
+        if connection.plane == .data { counters.add(.connectionsEvicted) }
+        connection.close()
+        return true
     }
 }
 

@@ -1,12 +1,8 @@
 import Platform
 import Ground
 import HTTPRules
-import NIOCore
 import Serving
 import Store
-import Synchronization
-import Telemetry
-import Wire
 
 /// The head of a response, as soon as the fetch permits it.
 extension PendingResponse {

@@ -2,12 +2,10 @@ import Peering
 import Platform
 import Ground
 import HTTPRules
-import NIOCore
 import Origin
 import Serving
 import Store
 import Telemetry
-import Wire
 
 /// A response that memory could not serve within the read that brought the request: it waits for a
 /// fetch and sends what that receives.

@@ -4,7 +4,6 @@ import HTTPRules
 import NIOCore
 import Serving
 import Store
-import Telemetry
 import Wire
 
 extension RequestHandler {

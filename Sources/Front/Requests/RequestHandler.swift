@@ -2,7 +2,6 @@ import Platform
 import Ground
 import HTTPRules
 import Origin
-import Telemetry
 import Wire
 
 /// Handler of one client's requests, one after the other.

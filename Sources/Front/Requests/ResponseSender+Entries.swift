@@ -5,7 +5,6 @@ import HTTPRules
 import NIOCore
 import Serving
 import Store
-import Wire
 
 /// Responses from entries, and heads of responses that are being received.
 extension ResponseSender {

@@ -2,7 +2,6 @@ import Admin
 import Ground
 import HTTPRules
 import NIOCore
-import Wire
 
 /// Responses that the node generates.
 extension ResponseSender {

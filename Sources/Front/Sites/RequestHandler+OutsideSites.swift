@@ -3,7 +3,6 @@ import Platform
 import Admin
 import Ground
 import HTTPRules
-import Synchronization
 import Wire
 
 /// Requests that belong to no site and are for no image.

@@ -2,8 +2,6 @@ import Admin
 import Platform
 import Ground
 import HTTPRules
-import NIOCore
-import Origin
 import Serving
 import Store
 import Telemetry

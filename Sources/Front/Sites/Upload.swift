@@ -2,7 +2,6 @@ import Platform
 import Ground
 import HTTPRules
 import NIOCore
-import Origin
 import Serving
 import Telemetry
 import Wire
