@@ -46,7 +46,7 @@ extension Configuration {
         return lines
     }
 
-    /// The largest number of event loops.
+    /// The largest number of event loops, whose numbers are bits of a 64-bit word.
     package static let loopsMax = 64
 
     /// The number of event loops: the configured one, or one per core.

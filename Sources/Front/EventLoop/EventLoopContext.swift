@@ -18,7 +18,7 @@ import Wire
 /// All mutable state is accessed only on the loop, which makes the class safe to send. Other loops
 /// reach it by ``withFetch(_:_:)``, ``scheduleWake(_:)`` and `loop.execute`.
 package final class EventLoopContext: NIOScheduledCallbackHandler, @unchecked Sendable {
-    /// Number of this loop, less than ``countMax``.
+    /// Number of this loop, less than `Configuration.loopsMax`.
     let index: Int
     /// The loop.
     package let loop: any EventLoop
@@ -108,14 +108,12 @@ package final class EventLoopContext: NIOScheduledCallbackHandler, @unchecked Se
     /// Number of lines in `logBuffer`.
     private var logLines = 0
 
-    /// Maximum number of loops of a node: loop numbers are bits of a 64-bit word.
-    static let countMax = Configuration.loopsMax
     /// Interval between checks of deadlines; a time limit may be exceeded by this much.
     static let tick = Interval.milliseconds(250)
 
     /// Creates the context of loop `index` from the node's current settings.
     init(index: Int, loop: any EventLoop, node: NodeCore) {
-        precondition(index < Self.countMax, "a loop's number is a bit")
+        precondition(index < Configuration.loopsMax, "a loop's number is a bit")
         self.index = index
         self.loop = loop
         deadlineTimer = DeadlineTimer(on: loop)

@@ -65,6 +65,7 @@ package struct ImageBlock: Hashable, Sendable {
             Self.parse(texts, origin: nil, in: file, ImageSettings(), &faults)
             ?? ImageSettings()
         self.all = all
+        var patterns: Set<OriginPattern> = []
         for text in origins {
             let name = text.pattern.text
             let source = SettingSource.file(name: file, line: text.pattern.line)
@@ -76,13 +77,15 @@ package struct ImageBlock: Hashable, Sendable {
                 )
                 continue
             }
-            if self.origins.map(\.pattern).contains(pattern) {
+            if patterns.contains(pattern) {
                 faults.append(
                     SiteFault(
                         site: nil, imageOrigin: name, source: source, text: name,
                         problem: .duplicate))
             }
-            if let read { self.origins.append(Origin(pattern: pattern, settings: read)) }
+            guard let read else { continue }
+            patterns.insert(pattern)
+            self.origins.append(Origin(pattern: pattern, settings: read))
         }
         if faults.count > before { return nil }
     }
