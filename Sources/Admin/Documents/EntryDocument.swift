@@ -88,7 +88,8 @@ package struct EntryDocument: AdminDocument {
         package static let fields: [Field] = [
             .required("key", \.key),
             .required(
-                "variant", \.name, "The parameter variant of /admin/v1/entry/body", isLenient: true),
+                "variant", \.name, "The parameter variant of /admin/v1/entry/body",
+                isLenient: true),
             .required("tier", \.tier, as: .enumeration(["memory", "disk"])),
             .required("also_on_disk", \.isAlsoOnDisk),
             .required("content_type", \.contentType),

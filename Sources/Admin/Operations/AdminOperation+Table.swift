@@ -144,7 +144,9 @@ extension AdminOperation {
             parameters: [
                 .query("stop", .choice(["false", "true"]), "Whether the node stops afterwards")
             ],
-            responses: [Response(202, "The operation has started", OperationStatusDocument.schema)]),
+            responses: [
+                Response(202, "The operation has started", OperationStatusDocument.schema)
+            ]),
         AdminOperation(
             .undrain, "POST", "/admin/v1/undrain", for: .admin,
             "Put a drained node back on the ring",

@@ -11,9 +11,9 @@ package enum OpenAPI {
                 "title": "Nuthatch admin API", "version": .text(version),
                 "license": ["name": "Apache-2.0", "identifier": "Apache-2.0"],
                 "description": .text(
-                    "Counters start at zero with the process. Names end in _ms_ago for ages, in _ms "
-                        + "for durations and in _bytes for sizes. All times are measured by the "
-                        + "node that responds."),
+                    "Counters start at zero with the process. Names end in _ms_ago for ages, in "
+                        + "_ms for durations and in _bytes for sizes. All times are measured by "
+                        + "the node that responds."),
             ],
             "servers": [["url": "/"]],
             "paths": .object(paths),

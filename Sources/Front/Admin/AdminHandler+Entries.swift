@@ -33,7 +33,7 @@ extension AdminHandler {
     /// Sends the support snapshot, as far as `role` may see it.
     func sendSupport(for role: AdminRole) {
         let node = context.node
-        respondLater(runOnThread { node.supportSnapshot(for: role) }) { handler, document in
+        respondLater(runOnThread { SupportDocument(of: node, for: role) }) { handler, document in
             handler.send(
                 document.json,
                 fields: "Content-Disposition: attachment; filename=\"nuthatch-support.json\"\r\n")

@@ -77,7 +77,7 @@ final class AdminHandler {
             response.sendText(
                 status: 200, contentType: "application/json", Self.openAPIDocument,
                 fields: ResponseSender.noStore)
-        case .getStatus: send(node.status(for: role).json)
+        case .getStatus: send(StatusDocument(of: node, for: role).json)
         case .getStatistics: send(node.statistics().json)
         case .watchStatistics:
             startEventStream(every: .milliseconds(query.number("interval_ms") ?? 1_000))

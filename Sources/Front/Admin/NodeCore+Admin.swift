@@ -14,26 +14,6 @@ import Telemetry
 
 /// The documents that describe the node as a whole to operators.
 extension NodeCore {
-    /// Returns the node's status for a caller with `role`.
-    func status(for role: AdminRole) -> StatusDocument {
-        let (now, snapshot) = (SystemClock.now(), snapshot())
-        var document = StatusDocument()
-        document.node = "\(purges.id)"
-        document.process = "\(purges.process)"
-        document.version = Configuration.version
-        document.uptimeMilliseconds = (now - startedAt).milliseconds
-        document.role = role.rawValue
-        document.readiness = readiness.value.rawValue
-        document.fencedMilliseconds = fence.closedDuration(at: now)?.milliseconds
-        document.memory = .init(snapshot)
-        document.disk = disk.map { _ in .init(snapshot) }
-        document.cluster = hub.map { _ in .init(snapshot) }
-        document.unreachableSeeds = hub?.missingSeeds ?? []
-        document.invalidations = .init(snapshot, receiptsPending: purges.receiptsPending)
-        document.sites = settings.sites.names
-        return document
-    }
-
     /// Returns the node's statistics, including one row per member.
     func statistics() -> StatisticsDocument {
         let (now, snapshot) = (SystemClock.now(), snapshot())
@@ -82,6 +62,27 @@ extension NodeCore {
             return ring.owners(of: slot).memberIndex(at: 0)
         }
         return document
+    }
+}
+
+extension StatusDocument {
+    /// Creates the status of `node` for a caller with `role`.
+    init(of node: NodeCore, for role: AdminRole) {
+        self.init()
+        let (now, snapshot) = (SystemClock.now(), node.snapshot())
+        self.node = "\(node.purges.id)"
+        process = "\(node.purges.process)"
+        version = Configuration.version
+        uptimeMilliseconds = (now - node.startedAt).milliseconds
+        self.role = role.rawValue
+        readiness = node.readiness.value.rawValue
+        fencedMilliseconds = node.fence.closedDuration(at: now)?.milliseconds
+        memory = .init(snapshot)
+        disk = node.disk.map { _ in .init(snapshot) }
+        cluster = node.hub.map { _ in .init(snapshot) }
+        unreachableSeeds = node.hub?.missingSeeds ?? []
+        invalidations = .init(snapshot, receiptsPending: node.purges.receiptsPending)
+        sites = node.settings.sites.names
     }
 }
 
@@ -189,26 +190,27 @@ extension NodeCore {
     }
 }
 
-/// A snapshot of everything that helps to diagnose a node.
-extension NodeCore {
-    /// Returns all documents at once; reads files, so must not be called on an event loop.
-    func supportSnapshot(for role: AdminRole) -> SupportDocument {
-        var document = SupportDocument()
-        document.takenAt = CivilTime(milliseconds: SystemClock.wallMilliseconds()).isoText
-        document.process = .ofThisProcess()
-        document.status = status(for: role)
-        document.statistics = statistics()
-        document.configuration = configurationDocument
-        document.logLevel = LogLevelDocument(logger.logLevel.rawValue)
-        document.members = DocumentList(memberRows())
-        document.ring = ringDocument()
-        document.origins = originDocuments()
-        document.purges = DocumentList(
-            purges.recentPurges(100).compactMap { ReceiptDocument($0, at: self) })
-        document.prefetches = DocumentList(prefetcher.documents())
-        document.metrics = String(
-            decoding: MetricsExposition.render(snapshotWithMembers(), as: .text), as: UTF8.self)
-        return document
+extension SupportDocument {
+    /// Creates the snapshot of everything that helps to diagnose `node`, for a caller with `role`.
+    ///
+    /// It reads files, so it must not be created on an event loop.
+    init(of node: NodeCore, for role: AdminRole) {
+        self.init()
+        takenAt = CivilTime(milliseconds: SystemClock.wallMilliseconds()).isoText
+        process = .ofThisProcess()
+        status = StatusDocument(of: node, for: role)
+        statistics = node.statistics()
+        configuration = node.configurationDocument
+        logLevel = LogLevelDocument(node.logger.logLevel.rawValue)
+        members = DocumentList(node.memberRows())
+        ring = node.ringDocument()
+        origins = node.originDocuments()
+        purges = DocumentList(
+            node.purges.recentPurges(100).compactMap { ReceiptDocument($0, at: node) })
+        prefetches = DocumentList(node.prefetcher.documents())
+        metrics = String(
+            decoding: MetricsExposition.render(node.snapshotWithMembers(), as: .text), as: UTF8.self
+        )
     }
 }
 
