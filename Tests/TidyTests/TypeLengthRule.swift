@@ -10,8 +10,7 @@ enum TypeLengthRule {
         let reason: String
     }
 
-    static let exceptions: [Exception] = [
-    ]
+    static let exceptions: [Exception] = []
 
     /// Types that only hold others: what they hold is counted by itself.
     static let namespaces: Set<String> = ["Outside"]

@@ -1,3 +1,4 @@
+import Telemetry
 import Peering
 import Ground
 import HTTPRules

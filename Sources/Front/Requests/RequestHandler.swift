@@ -1,3 +1,4 @@
+import Telemetry
 import Platform
 import Ground
 import HTTPRules
