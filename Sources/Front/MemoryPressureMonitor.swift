@@ -1,8 +1,8 @@
-import Platform
 import Ground
 package import Logging
 package import NIOCore
 import NIOPosix
+import Platform
 package import Store
 import Synchronization
 package import Telemetry

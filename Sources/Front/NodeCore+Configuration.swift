@@ -1,13 +1,13 @@
-import Peering
-import Platform
-package import NodeConfiguration
 import Admin
 import Cluster
 import Ground
 import HTTPRules
 package import Logging
 package import NIOPosix
+package import NodeConfiguration
 import Origin
+import Peering
+import Platform
 import Store
 import Telemetry
 import Tiers

@@ -1,9 +1,9 @@
-import Platform
-import Peering
 import Cluster
 import Ground
 import Logging
 import Origin
+import Peering
+import Platform
 import Store
 import Telemetry
 import Tiers

@@ -1,5 +1,3 @@
-package import Peering
-import Platform
 package import Admin
 import Cluster
 import Ground
@@ -8,6 +6,8 @@ import Logging
 import NIOCore
 package import NIOPosix
 import Origin
+package import Peering
+import Platform
 import Serving
 package import Store
 package import Synchronization

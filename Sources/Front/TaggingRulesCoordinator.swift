@@ -1,9 +1,9 @@
-package import Peering
 import Cluster
 import Ground
 package import HTTPRules
 import Logging
 import NIOPosix
+package import Peering
 import Store
 import Synchronization
 import Tiers

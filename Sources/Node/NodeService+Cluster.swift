@@ -1,12 +1,12 @@
-import NodeConfiguration
-import Front
-import Peering
 import Cluster
+import Front
 import Ground
 import Logging
 import NIOCore
 import NIOPosix
+import NodeConfiguration
 import Origin
+import Peering
 import Store
 import Telemetry
 import Tiers

@@ -1,13 +1,13 @@
-import Platform
-import NodeConfiguration
-import Peering
-import Front
 import Admin
 import Cluster
+import Front
 import Ground
 import Logging
 import NIOCore
 import NIOPosix
+import NodeConfiguration
+import Peering
+import Platform
 import Store
 import Synchronization
 

@@ -1,13 +1,13 @@
-import Platform
-import Peering
-import Front
-import NodeConfiguration
 import Admin
 import Cluster
+import Front
 import Ground
 import Logging
 import NIOCore
 import NIOPosix
+import NodeConfiguration
+import Peering
+import Platform
 import ServiceLifecycle
 import Store
 import Synchronization

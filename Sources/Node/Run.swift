@@ -1,7 +1,7 @@
-package import NodeConfiguration
 import Glibc
 import Logging
 import NIOCore
+package import NodeConfiguration
 import ServiceLifecycle
 import Store
 import Synchronization

@@ -1,7 +1,7 @@
 import ArgumentParser
 import Foundation
-import Platform
 import NodeConfiguration
+import Platform
 
 /// The command `nuthatch sign`, which signs URLs.
 struct Sign: ParsableCommand {

@@ -1,5 +1,5 @@
-import Harness
 import HTTPRules
+import Harness
 import NodeConfiguration
 import Testing
 

@@ -1,8 +1,8 @@
 import Foundation
+import Front
 import Ground
 import HTTPRules
 import NIOCore
-import Front
 import Testing
 
 @Suite("Lines of the access log")

@@ -1,5 +1,5 @@
-import Ground
 import Front
+import Ground
 import Testing
 
 @Suite("Limits on the connections of a port")

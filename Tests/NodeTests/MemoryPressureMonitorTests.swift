@@ -1,9 +1,9 @@
 import Foundation
+import Front
 import Ground
 import Logging
 import NIOCore
 import NIOPosix
-import Front
 import Store
 import Synchronization
 import Telemetry

@@ -1,6 +1,6 @@
 import Ground
-import Harness
 import HTTPRules
+import Harness
 import NIOCore
 import Origin
 import Testing

@@ -1,8 +1,8 @@
 import Ground
 import NIOHTTP1
 import Testing
-import Wire
 import Trials
+import Wire
 
 /// Comparison with llhttp: what llhttp refuses is refused here, and what both accept has the same
 /// meaning.

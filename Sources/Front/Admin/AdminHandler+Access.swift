@@ -1,8 +1,8 @@
-import Platform
 import Admin
 import Ground
 import HTTPRules
 import Logging
+import Platform
 import Synchronization
 import Wire
 

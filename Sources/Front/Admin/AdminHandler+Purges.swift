@@ -1,9 +1,9 @@
-import Peering
 import Admin
 import Cluster
 import FoundationEssentials
 import Ground
 import HTTPRules
+import Peering
 
 /// Purges, for operators.
 extension AdminHandler {

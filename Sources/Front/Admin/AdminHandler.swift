@@ -1,12 +1,12 @@
-import Platform
-import NodeConfiguration
 import Admin
 import FoundationEssentials
 import Ground
 import HTTPRules
 import Logging
 import NIOCore
+import NodeConfiguration
 import Origin
+import Platform
 import Synchronization
 import Telemetry
 import Wire

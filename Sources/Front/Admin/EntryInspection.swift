@@ -1,10 +1,10 @@
-import Peering
-import Platform
 import Admin
 import Cluster
 import Ground
 import HTTPRules
 import NIOCore
+import Peering
+import Platform
 import Serving
 import Store
 import Telemetry

@@ -1,6 +1,3 @@
-import Peering
-import Platform
-import NodeConfiguration
 import Admin
 import Cluster
 import FoundationEssentials
@@ -8,7 +5,10 @@ import Glibc
 import Ground
 import HTTPRules
 import Logging
+import NodeConfiguration
 import Origin
+import Peering
+import Platform
 import Store
 import Telemetry
 

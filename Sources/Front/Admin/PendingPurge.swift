@@ -1,10 +1,10 @@
-import Platform
-import Peering
 import Admin
 import Cluster
 import Ground
 import HTTPRules
 import NIOCore
+import Peering
+import Platform
 import Telemetry
 
 /// A request that waits until its purge is confirmed as far as requested.

@@ -1,7 +1,7 @@
-import Platform
 import Glibc
 import Ground
 import NIOCore
+import Platform
 
 /// A client connection as its event loop context manages it.
 ///

@@ -1,6 +1,6 @@
-import Platform
 import Ground
 import NIOCore
+import Platform
 import Store
 import Telemetry
 

@@ -1,8 +1,8 @@
-import Platform
 import Ground
 import HTTPRules
 import NIOCore
 import Origin
+import Platform
 import Store
 import Telemetry
 import Wire

@@ -1,8 +1,8 @@
-import Platform
 import Ground
 import HTTPRules
 import NIOCore
 package import NIOPosix
+import Platform
 package import Telemetry
 import Wire
 

@@ -1,7 +1,7 @@
-import Platform
 import Ground
 import Logging
 import NIOCore
+import Platform
 import Synchronization
 import Telemetry
 import Wire

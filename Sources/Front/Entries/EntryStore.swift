@@ -1,12 +1,12 @@
-import Wire
-import Platform
 import Cluster
 import Ground
 import Peering
+import Platform
 import Store
 import Synchronization
 import Telemetry
 import Tiers
+import Wire
 
 /// The entries of a node in both tiers; an entry is on this node's disk if the node owns it.
 ///

@@ -1,6 +1,6 @@
-import Platform
 import Ground
 import NIOCore
+import Platform
 
 /// One timer for many deadlines of a loop, most of which are cancelled before they are reached; it
 /// fires at the earliest of them.

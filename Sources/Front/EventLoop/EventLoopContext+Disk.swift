@@ -1,7 +1,7 @@
-import Peering
-import Platform
 import Ground
 import HTTPRules
+import Peering
+import Platform
 import Serving
 import Store
 import Tiers

@@ -1,7 +1,7 @@
-import Platform
 import Ground
 import HTTPRules
 import Origin
+import Platform
 import Serving
 import Store
 import Synchronization

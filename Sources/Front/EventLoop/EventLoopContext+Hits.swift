@@ -1,8 +1,8 @@
-import Peering
-import Platform
 import Ground
 import HTTPRules
 import Logging
+import Peering
+import Platform
 import Serving
 import Store
 import Telemetry

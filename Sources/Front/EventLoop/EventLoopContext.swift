@@ -1,5 +1,3 @@
-import Platform
-import Peering
 import Cluster
 import Ground
 import HTTPRules
@@ -7,6 +5,8 @@ import Logging
 package import NIOCore
 import NodeConfiguration
 import Origin
+import Peering
+import Platform
 import Serving
 import Store
 import Telemetry

@@ -1,7 +1,7 @@
-import Platform
 import Ground
 import NIOCore
 import Origin
+import Platform
 
 /// A request that waits for its turn on an event loop.
 protocol MissSchedulerWaiter: AnyObject {

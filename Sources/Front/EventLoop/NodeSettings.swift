@@ -1,7 +1,7 @@
-package import NodeConfiguration
 import Admin
 import Ground
 import HTTPRules
+package import NodeConfiguration
 import Origin
 import Telemetry
 import Wire

@@ -1,9 +1,9 @@
-import Peering
-import Platform
 import Ground
 import HTTPRules
 import NIOCore
 import NIOPosix
+import Peering
+import Platform
 import Serving
 import Store
 import Tiers

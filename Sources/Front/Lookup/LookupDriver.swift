@@ -1,9 +1,9 @@
-import Peering
-import Platform
 import Cluster
 import Ground
 import HTTPRules
 import Origin
+import Peering
+import Platform
 import Serving
 import Store
 import Telemetry

@@ -1,8 +1,8 @@
-import Platform
 import Ground
 import HTTPRules
 import Logging
 import NIOCore
+import Platform
 import Serving
 import Store
 import Telemetry

@@ -1,10 +1,10 @@
-import Peering
-import Platform
 import Ground
 import HTTPRules
 import Logging
 import NIOCore
 import Origin
+import Peering
+import Platform
 import Serving
 import Store
 import Telemetry

@@ -1,10 +1,10 @@
-import Platform
-import Peering
 import Cluster
 import Ground
 import HTTPRules
 import NIOCore
 import Origin
+import Peering
+import Platform
 import Serving
 import Store
 import Telemetry
@@ -164,8 +164,7 @@ final class PeerSource: ResponseSource, PeerRequestDelegate {
                 : evaluate(ReceivedEntry(entry: entry), of: ask, isConfirmation: true)
         case .originFailed(let failure) where failure.status >= 400 && ask.query.kind == .get:
             pendingReply = (node, .originError(failure.status))
-            // For a site, the error response belongs to this client, and the owner has not stored
-            // it.
+            // For a site, the error response is this client's, and the owner has not stored it.
             reply = siteRequest.isImage ? .originErrorResponse : .declined
         case .interim(let head):
             relay(interim: head, of: ask)

@@ -1,10 +1,10 @@
-import Platform
-import Peering
 import Cluster
 import Ground
 import HTTPRules
 import NIOCore
 import NIOPosix
+import Peering
+import Platform
 import Serving
 import Store
 import Telemetry

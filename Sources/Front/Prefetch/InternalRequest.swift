@@ -1,10 +1,10 @@
-import Platform
 import Admin
 import FoundationEssentials
 import Ground
 import HTTPRules
 import NIOCore
 import Origin
+import Platform
 import Store
 import Telemetry
 import Wire

@@ -1,10 +1,10 @@
-import Platform
 import Admin
 import Ground
 import HTTPRules
 import Logging
 import NIOCore
 import NIOPosix
+import Platform
 import Synchronization
 
 /// Executor of prefetch jobs, which uses all loops in turn.

@@ -1,8 +1,8 @@
-import Platform
 import Glibc
 package import Ground
 package import HTTPRules
 package import NIOCore
+import Platform
 import Telemetry
 import Wire
 

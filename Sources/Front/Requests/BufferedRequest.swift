@@ -1,7 +1,7 @@
-import Platform
 import Admin
 import Ground
 import HTTPRules
+import Platform
 import Serving
 import Store
 import Wire

@@ -1,6 +1,6 @@
-import Platform
 import Ground
 import NIOCore
+import Platform
 import Serving
 
 /// The body of a response that is sent while it is received.

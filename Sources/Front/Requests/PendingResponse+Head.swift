@@ -1,9 +1,9 @@
-import Telemetry
-import Platform
 import Ground
 import HTTPRules
+import Platform
 import Serving
 import Store
+import Telemetry
 
 /// The head of a response, as soon as the fetch permits it.
 extension PendingResponse {

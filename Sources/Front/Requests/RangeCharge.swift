@@ -1,6 +1,6 @@
-import Platform
 import Ground
 import HTTPRules
+import Platform
 import Serving
 import Store
 import Synchronization

@@ -1,8 +1,8 @@
-import Telemetry
 import Ground
 import HTTPRules
 import Serving
 import Store
+import Telemetry
 import Wire
 
 /// Requests that memory cannot serve within the read that brought them.

@@ -1,8 +1,8 @@
-import Telemetry
-import Platform
 import Ground
 import HTTPRules
 import Origin
+import Platform
+import Telemetry
 import Wire
 
 /// Handler of one client's requests, one after the other.

@@ -1,10 +1,10 @@
-import Telemetry
-import Peering
 import Ground
 import HTTPRules
 import NIOCore
+import Peering
 import Serving
 import Store
+import Telemetry
 
 /// Responses from entries, and heads of responses that are being received.
 extension ResponseSender {

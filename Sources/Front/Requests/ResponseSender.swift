@@ -1,7 +1,7 @@
-import Platform
 import Ground
 import HTTPRules
 import NIOCore
+import Platform
 import Store
 import Telemetry
 import Wire

@@ -1,6 +1,6 @@
-import NodeConfiguration
 import Ground
 import HTTPRules
+import NodeConfiguration
 import Origin
 
 /// The policies of images requested by their URLs, which name their origins.

@@ -1,8 +1,8 @@
-import Peering
-import Platform
 import Admin
 import Ground
 import HTTPRules
+import Peering
+import Platform
 import Wire
 
 /// Requests that belong to no site and are for no image.

@@ -1,7 +1,7 @@
 import Admin
-import Platform
 import Ground
 import HTTPRules
+import Platform
 import Serving
 import Store
 import Telemetry

@@ -1,6 +1,6 @@
-import NodeConfiguration
 import Ground
 import HTTPRules
+import NodeConfiguration
 import Origin
 import Serving
 import Store

@@ -1,7 +1,7 @@
-import Peering
 import Ground
 import HTTPRules
 import Origin
+import Peering
 import Serving
 import Store
 import Telemetry

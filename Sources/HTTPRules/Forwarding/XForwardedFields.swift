@@ -62,7 +62,7 @@ package struct XForwardedFields: Hashable, Sendable {
         return members
     }
 
-    /// Parses an address, with or without a port, which some proxies append; one that is IPv4-mapped
+    /// Parses an address, with or without a port, which some proxies append; an IPv4-mapped one
     /// counts as IPv4.
     private static func address(_ bytes: Span<UInt8>, at range: Range<Int>) -> IPAddress? {
         let text = String(decoding: bytes.copy(range), as: UTF8.self)

@@ -1,9 +1,9 @@
-import HTTPRules
-import Platform
 import Glibc
+import HTTPRules
 import Logging
 import NIOCore
 import NodeConfiguration
+import Platform
 import Synchronization
 
 /// Log handler that writes one line per event to standard error and never blocks the calling

@@ -1,7 +1,7 @@
-import Platform
 import Cluster
 import Ground
 import NIOCore
+import Platform
 import Store
 import Telemetry
 

@@ -1,9 +1,9 @@
-import Platform
 import Cluster
 package import Ground
 import HTTPRules
 import Logging
 import NIOCore
+import Platform
 import Store
 import Synchronization
 import Telemetry

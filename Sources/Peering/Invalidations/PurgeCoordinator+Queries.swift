@@ -1,8 +1,8 @@
-import Platform
 package import Cluster
 package import Ground
 import Logging
 import NIOCore
+import Platform
 import Serving
 import Store
 import Synchronization

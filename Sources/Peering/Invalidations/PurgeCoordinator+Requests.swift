@@ -1,7 +1,7 @@
-import Platform
 import Cluster
 package import Ground
 import Logging
+import Platform
 import Synchronization
 
 /// Invalidations that client requests cause (RFC 9111 §4.4); at too high a rate, the whole host is

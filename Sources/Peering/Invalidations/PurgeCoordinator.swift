@@ -1,8 +1,8 @@
-import Platform
 package import Cluster
 package import Ground
 package import Logging
 package import NIOCore
+import Platform
 import Serving
 package import Store
 import Synchronization

@@ -1,7 +1,7 @@
-import Platform
 import Cluster
 import Ground
 import NIOCore
+import Platform
 import Synchronization
 import Telemetry
 import Wire

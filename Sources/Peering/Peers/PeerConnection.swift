@@ -1,7 +1,7 @@
-import Platform
 package import Cluster
 import Ground
 package import NIOCore
+import Platform
 import Synchronization
 import Telemetry
 import Wire

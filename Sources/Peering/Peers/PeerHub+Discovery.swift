@@ -1,10 +1,10 @@
-import Platform
 import Cluster
 import Ground
 import Logging
 import NIOCore
 import NIOPosix
 import Origin
+import Platform
 import Synchronization
 
 /// The search for the cluster at the start.

@@ -1,4 +1,3 @@
-import Platform
 import Cluster
 import Ground
 import HTTPRules
@@ -6,6 +5,7 @@ import Logging
 import NIOCore
 import NIOPosix
 import Origin
+import Platform
 import Synchronization
 import Telemetry
 import Wire

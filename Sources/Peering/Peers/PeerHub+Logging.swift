@@ -1,9 +1,9 @@
-import Platform
 import Cluster
 package import Ground
 package import HTTPRules
 import Logging
 import NIOCore
+import Platform
 import Telemetry
 
 /// Log lines about peers, each repeated only after a while.

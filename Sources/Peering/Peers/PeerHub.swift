@@ -1,12 +1,12 @@
-import Platform
-package import NodeConfiguration
 package import Cluster
 package import Ground
 import HTTPRules
 import Logging
 package import NIOCore
 package import NIOPosix
+package import NodeConfiguration
 package import Origin
+import Platform
 import Synchronization
 import Telemetry
 package import Wire

@@ -1,8 +1,8 @@
-import Platform
 import Cluster
 import Ground
 import NIOCore
 package import NIOPosix
+import Platform
 import Synchronization
 package import Telemetry
 

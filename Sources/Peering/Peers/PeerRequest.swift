@@ -1,7 +1,7 @@
-import Platform
 package import Cluster
 package import Ground
 package import NIOCore
+import Platform
 package import Telemetry
 
 /// A peer's entry: its head and the body bytes of the same turn of the loop, which for a small

@@ -1,5 +1,5 @@
-package import Ground
 import Glibc
+package import Ground
 package import Tiers
 
 /// The directory below `--cache-dir` that only this node writes to.

@@ -1,6 +1,6 @@
 import Admin
-import Ground
 import FoundationEssentials
+import Ground
 import HTTPRules
 import Testing
 

@@ -1,7 +1,7 @@
 import Glibc
 import Ground
-import Harness
 import HTTPRules
+import Harness
 import NIOCore
 import NIOPosix
 import Origin

@@ -1,5 +1,5 @@
-import Certificates
 import COpenSSL
+import Certificates
 import Ground
 import Testing
 import Wire

@@ -1,5 +1,5 @@
-import Certificates
 import COpenSSL
+import Certificates
 import Wire
 
 /// An end run by OpenSSL alone with settings that this product does not have: old versions, other
