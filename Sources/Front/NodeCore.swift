@@ -172,7 +172,7 @@ package final class NodeCore: Sendable {
     package var purges: PurgeCoordinator {
         get {
             guard let purges = purgesIfOpen else {
-                preconditionFailure("there is no desk before the node is opened")
+                preconditionFailure("the node has no purge coordinator yet")
             }
             return purges
         }

@@ -113,8 +113,10 @@ package final class TaggingRulesCoordinator: Sendable {
         return isOther
     }
 
-    /// Ends a change of the sites, once every loop has taken over `sites`, and invalidates the
-    /// entries of those with other rules.
+    /// Ends a change of the sites; to be called once every loop has taken over `sites`.
+    ///
+    /// Softly invalidates, on this node, each site whose entries are not known to be tagged by its
+    /// current rules.
     package func finishChange(_ sites: SiteTable) {
         state.withLock { state in
             state.sites = sites

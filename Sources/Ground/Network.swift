@@ -48,7 +48,10 @@ package struct Network: Hashable, Sendable {
         self.prefixLength = prefixLength
     }
 
-    /// True if `address`, or the IPv4 address that it maps, lies in the block.
+    /// Returns true if `address` lies in the block.
+    ///
+    /// An IPv4-mapped address counts only as the IPv4 address that it maps, so no IPv6 block
+    /// contains it, not even ::/0.
     package func contains(_ address: IPAddress) -> Bool {
         Self.masked(address.unmapped, prefixLength) == first
     }

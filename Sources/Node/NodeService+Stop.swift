@@ -67,7 +67,7 @@ extension NodeService {
         node.prefetcher.cancelAll(on: node)
         node.readiness.set(.draining)
         // The other nodes would never learn of these hosts.
-        node.purges.purgeMergedHosts(dueAt: .distantFuture)
+        node.purgesIfOpen?.purgeMergedHosts(dueAt: .distantFuture)
         var step = ShutdownStep.finishingRequests
         while step != .stopped {
             switch step {

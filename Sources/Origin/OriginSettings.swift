@@ -15,7 +15,10 @@ package struct OriginSettings: Hashable, Sendable {
     package var bodyRateMin = 0
     /// Maximum time from the start of a fetch to its end, pauses included.
     package var totalLimit: Interval = .seconds(600)
-    /// Maximum time that a fetch waits for a connection to its origin.
+    /// Maximum time that a fetch waits for a slot to open a connection to its origin.
+    ///
+    /// While it waits for another fetch's connection, or for capacity on existing ones,
+    /// ``connectLimit`` applies if it is longer.
     package var queueLimit: Interval = .seconds(5)
     /// Maximum number of redirects followed in one fetch; 0 for none.
     package var redirectsMax = 5

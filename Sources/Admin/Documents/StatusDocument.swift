@@ -67,7 +67,7 @@ extension StatusDocument {
         package var usedBytes: UInt64 = 0
         /// The capacity in bytes.
         package var limitBytes: UInt64 = 0
-        /// The bytes of evicted entries that are still being sent.
+        /// The bytes of removed entries that are still being sent: evicted, replaced or purged.
         package var pinnedBytes: UInt64 = 0
         /// The number of entries.
         package var entries: UInt64 = 0

@@ -50,12 +50,12 @@ package struct TextLine: Hashable, Sendable {
     /// Creates an empty line.
     package init() {}
 
-    /// Creates a line of escaped text.
+    /// Creates a line from `text`, escaping control and format characters.
     package init(_ text: String, _ look: TextStyle = .plain) {
         append(text, look)
     }
 
-    /// Appends text, which is escaped.
+    /// Escapes text and appends it.
     package mutating func append(_ text: String, _ look: TextStyle = .plain) {
         guard !text.isEmpty else { return }
         appendEscaped(text.singleLine, look)

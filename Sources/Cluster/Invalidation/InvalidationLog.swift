@@ -139,7 +139,9 @@ struct LogOutput: Sendable {
     }
 }
 
-/// The log as read from disk, in any order.
+/// The contents of an invalidation log as read from disk.
+///
+/// Records and floors are in any order, retired streams in the order of retirement.
 package struct PersistedLog: Hashable, Sendable {
     /// The records.
     package var records: [InvalidationRecord]

@@ -1,6 +1,7 @@
 import Ground
 
-/// A field line that replaces all lines of its name in a message, as set by an operator.
+/// A field line that replaces all lines of its name in a message, set by an operator or by this
+/// node.
 package struct FieldSetting: Hashable, Sendable {
     /// The name as written; compared case-insensitively (RFC 9110 §5.1).
     package let name: [UInt8]

@@ -1,12 +1,14 @@
 package import Ground
 
-/// Decides which addresses may be connected to: globally reachable ones, and ranges that the
-/// operator allows.
+/// A guard that decides which addresses may be connected to: globally reachable ones, and those
+/// in ranges that the operator allows.
 ///
-/// Refused are the ranges of the IANA special-purpose address registries (RFC 6890) that are not
-/// globally reachable, all of IPv6 outside 2000::/3 (RFC 4291 §2.4), and every IPv6 form that
-/// embeds a refused IPv4 address. Network-specific NAT64 prefixes (RFC 6052 §2.2) look like any
-/// other address and cannot be detected.
+/// Unless the operator allows them, it refuses multicast, the IANA special-purpose ranges
+/// (RFC 6890) that are not globally reachable, IPv6 addresses outside 2000::/3 (RFC 4291 §2.4),
+/// and every IPv6 form that embeds a refused IPv4 address. 192.0.0.0/24 and, apart from Teredo,
+/// 2001::/23 are refused as a whole. IPv4-mapped addresses and those in 64:ff9b::/96 are judged by
+/// the IPv4 address alone. Network-specific NAT64 prefixes (RFC 6052 §2.2) look like any other
+/// address and cannot be detected.
 package struct AddressGuard: Sendable {
     /// Ranges allowed by the operator.
     ///

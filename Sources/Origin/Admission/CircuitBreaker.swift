@@ -147,14 +147,16 @@ package struct CircuitBreaker: Hashable, Sendable {
     }
 }
 
-/// The thresholds of a ``CircuitBreaker``, and the length of its open interval.
+/// The number of failures that opens a ``CircuitBreaker``, and the length of its first open
+/// interval.
 package struct CircuitLimits: Hashable, Sendable {
     /// Failures that open the circuit: consecutive connection attempts, or responses within the
     /// window.
     ///
     /// `nil` disables the circuit breaker.
     package var failures: Int?
-    /// The time from opening to the first trial.
+    /// The time from opening to the first trial; it doubles each time the trials fail, up to ten
+    /// times this value.
     package var openInterval: Interval
 
     /// Creates limits: `failures` as in ``failures``, `pause` as the first ``openInterval``.

@@ -129,7 +129,8 @@ package struct MembershipStatistics: Sendable {
 }
 
 extension [Interval] {
-    /// The median; zero if there are no elements.
+    /// The median, the greater of the two middle elements if their number is even; zero if there
+    /// are no elements.
     package var median: Interval { isEmpty ? .zero : sorted()[count / 2] }
 }
 

@@ -27,7 +27,8 @@ package final class MemoryEntry: Sendable {
     package let layout: HeadLayout
     /// The body of the response.
     package let body: StoredBody
-    /// Further names by which a purge finds the entry, such as the URL at which a redirect ended.
+    /// The origin's cache tags, and further URLs, by which a purge finds the entry; a variant index
+    /// holds the keys of its newest variants here.
     package let tags: [[UInt8]]
     /// The invalidation version when the request of this response began; later marks cover it.
     package let version: InvalidationVersion

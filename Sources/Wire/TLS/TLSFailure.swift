@@ -43,7 +43,8 @@ package struct TLSFailure: Error, Hashable, Sendable {
     }
 }
 
-/// The role of this node in a TLS connection.
+/// The role of this node in a TLS connection: server of clients, client of origins, or peer of
+/// another node.
 package enum TLSRole: Hashable, Sendable {
     /// The server of clients.
     case server

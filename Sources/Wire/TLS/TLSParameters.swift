@@ -39,7 +39,7 @@ package struct TLSParameters: Hashable, Sendable {
 
 /// The identity of the other side, from its certificate.
 package struct TLSPeerCertificate: Hashable, Sendable {
-    /// The subject's name (RFC 2253).
+    /// The distinguished name of the subject (RFC 2253), cut to 200 bytes.
     package var subject: String
     /// The SHA-256 of the certificate in hexadecimal.
     package var fingerprint: String

@@ -154,7 +154,7 @@ extension Misbehaviour {
     static let redirects: [Misbehaviour] = [
         redirect(
             "redirects to itself", to: "/it", seen: .problem(502, "origin-redirects"),
-            logged: "asked for before"),
+            logged: "redirects in a loop"),
         .init(
             "redirects to more and more places",
             (1...6).flatMap { number -> [ByteOrigin.Step] in
