@@ -178,7 +178,7 @@ package final class MemoryPressureMonitor: Sendable {
                 metadata: ["memory_limit": "\(use.configuredBytes)"])
         }
         logger.warning(
-            "memory is short: less than memory-limit is held until there is room again",
+            "memory is short: memory-limit is reduced until memory is available again",
             metadata: [
                 "memory_limit": "\(use.configuredBytes)",
                 "held": "\(store.account.limitBytes)",
@@ -192,7 +192,7 @@ package final class MemoryPressureMonitor: Sendable {
     private func warnIfLimitTooLarge(_ reading: SystemMemorySample, isOn: Bool) {
         guard !reading.bounds.isEmpty else {
             return logger.notice(
-                "memory cannot be watched: neither control groups nor /proc/meminfo can be read")
+                "cannot monitor memory: neither control groups nor /proc/meminfo can be read")
         }
         guard
             let misfit = MemoryPressurePolicy.insufficientBound(store.configuredBytes, in: reading)

@@ -143,26 +143,29 @@ extension OriginEvent {
         switch self {
         case .circuitChanged(let origin, .opened(let failures, let pause)):
             logger.warning(
-                "origin left alone: it fails again and again",
+                "circuit breaker opened after repeated failures",
                 metadata: [
                     "origin": "\(origin)", "failures": "\(failures)",
                     "seconds": "\(pause.seconds)",
                 ])
         case .circuitChanged(let origin, .closed):
-            logger.info("origin answers again", metadata: ["origin": "\(origin)"])
+            logger.info(
+                "circuit breaker closed: the origin responds again",
+                metadata: ["origin": "\(origin)"])
         case .tlsFailed(let origin, let failure):
             logger.warning(
-                "no TLS connection to an origin",
+                "TLS connection to an origin failed",
                 metadata: ["origin": "\(origin)", "why": "\(failure.message)"])
         case .tlsSucceeded(let origin):
-            logger.info("TLS connection to an origin again", metadata: ["origin": "\(origin)"])
+            logger.info(
+                "TLS connection to an origin succeeds again", metadata: ["origin": "\(origin)"])
         case .responseOverran(let origin):
             logger.warning(
-                "origin sends more than the length of its answers; its connections are closed",
+                "origin sends more than the length of its responses; closing its connections",
                 metadata: ["origin": "\(origin)"])
         case .lookupFailed(let host, let reason):
             logger.warning(
-                "name look-up failed; using the addresses known last",
+                "name resolution failed; using the last known addresses",
                 metadata: ["host": "\(host)", "why": "\(reason)"])
         }
     }

@@ -144,7 +144,7 @@ package final class TaggingRulesCoordinator: Sendable {
         }
         let version = purges.invalidateLocally(Purge(.soft, targets))
         logger.notice(
-            "answers are held against their origins once: other rules name their originals",
+            "tagging rules changed: each stored response of these sites is revalidated once",
             metadata: ["sites": .array(changed.map { .string($0.name) })])
         guard let disk else { return recordTagging(note, generation) }
         disk.marks.whenJournaled(version) { [self] isKept in
@@ -181,7 +181,7 @@ package final class TaggingRulesCoordinator: Sendable {
             return try job(TagRuleFile(volume))
         } catch {
             logger.error(
-                "by which rules answers are tagged with their originals is not on disk",
+                "cannot write the tagging rules to disk",
                 metadata: ["why": "\(error)"])
             return nil
         }

@@ -40,7 +40,7 @@ extension AdminHandler {
     /// Logs a failed authentication attempt.
     private func log(refusalOf caller: AdminCaller, _ cause: RequestCorrelation) {
         context.node.logger.warning(
-            "an operator's token was refused",
+            "admin token rejected",
             metadata: cause.metadata([
                 "client": "\(caller.address.map { "\($0.unmapped)" } ?? "-")"
             ]))

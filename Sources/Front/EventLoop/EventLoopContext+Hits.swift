@@ -127,7 +127,7 @@ extension EventLoopContext {
     /// it.
     func logTruncatedTags(_ count: Int, of key: [UInt8], for cause: RequestCorrelation) {
         node.logger.warning(
-            "tags left out: too many or too long",
+            "tags ignored: too many or too long",
             metadata: cause.metadata([
                 "url": "\(String(decoding: key, as: UTF8.self))", "tags": "\(count)",
             ]))

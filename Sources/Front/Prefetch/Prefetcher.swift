@@ -52,7 +52,7 @@ package final class Prefetcher: Sendable {
         }
         let document = try begun.get()
         node.logger.notice(
-            "prefetch begins",
+            "prefetch started",
             metadata: ["prefetch": "\(name)", "urls": "\(document.urlsTotal)"])
         isBusy.store(true, ordering: .relaxed)
         runDueItems(node)
@@ -181,7 +181,7 @@ package final class Prefetcher: Sendable {
     /// Logs the end of a job.
     private static func log(_ document: PrefetchDocument, to logger: Logger) {
         logger.notice(
-            "prefetch ends",
+            "prefetch ended",
             metadata: [
                 "prefetch": "\(document.prefetch)", "state": "\(document.state)",
                 "urls": "\(document.urlsTotal)", "held": "\(document.urlsCached)",

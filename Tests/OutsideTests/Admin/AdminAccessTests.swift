@@ -78,7 +78,7 @@ extension Outside {
             #expect(late["Connection"] == "close" && admin.waitForEnd() == .truncated)
             // Delayed refusals do not fill the log.
             expectSoon {
-                stage.node.lineCount(containing: "token was refused", "client=127.0.0.1") == 10
+                stage.node.lineCount(containing: "token rejected", "client=127.0.0.1") == 10
             }
         }
 

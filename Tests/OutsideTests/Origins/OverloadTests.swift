@@ -97,7 +97,7 @@ extension Outside {
             #expect(rows?.first?["origin"] as? String == "127.0.0.1:\(stage.origin.port)")
             expectProblem(try stage.node.get("/admin/v1/origins"), 404)
             let lines = stage.node.output.split(separator: "\n")
-            #expect(lines.count { $0.contains("origin left alone") } == 1)
+            #expect(lines.count { $0.contains("circuit breaker opened") } == 1)
             #expect(lines.count { $0.contains("origin fetch failed") } == 3)
         }
 

@@ -88,7 +88,7 @@ extension Outside {
                     #expect(!response.text.contains("127.0.0.1"), "\(response)")
                 }
                 #expect(
-                    node.lineCount(containing: "no TLS connection to an origin", fault.why) == 1)
+                    node.lineCount(containing: "connection to an origin failed", fault.why) == 1)
             }
         }
 
