@@ -242,7 +242,7 @@ package final class HandoffSender: @unchecked Sendable {
         case .finished(let isComplete): drain.promise.succeed(isComplete)
         case .stalled:
             host.logger.warning(
-                "what is left is not handed over: nobody answers",
+                "handoff abandoned: no member responds",
                 metadata: ["offers": "\(outbound.waitingCount + outbound.openCount)"])
             drain.promise.succeed(false)
         }

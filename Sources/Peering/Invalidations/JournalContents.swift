@@ -45,7 +45,7 @@ struct JournalContents: Sendable {
             let found = try read(files, key: key, wanted)
             recovered = found
             marks.lastVersion = found.latestVersion
-            if found.isOldFormat { marks.incompleteReason = "an earlier version has kept what was" }
+            if found.isOldFormat { marks.incompleteReason = "marks are from an earlier version" }
             if let damage = found.damage.first {
                 markLost("journal-\(damage.file): \(damage)")
             } else if let loss = known.loss(of: found.epoch, at: epoch) {
@@ -78,7 +78,7 @@ struct JournalContents: Sendable {
                 if let table = MarkTable(encodedChunks: pieces, key: key) {
                     marks.table = table
                 } else {
-                    marks.incompleteReason = "marks in journal-\(number) make no sense"
+                    marks.incompleteReason = "marks in journal-\(number) are malformed"
                 }
             }
             let found = recovery.takePurges().flatMap { purge, version in
@@ -190,7 +190,7 @@ package struct InvalidationStartState {
         let files = JournalFiles(volume, space: disk.settings.journalSpace)
         if found.isLost {
             logger.warning(
-                "the record of invalidations is begun anew: every entry is revalidated once",
+                "starting a new invalidation journal: every entry is revalidated once",
                 metadata: ["why": "\(found.lossReason)", "member": "\(memberID)"])
             do throws(DiskFile.Failure) {
                 // Until a new journal is begun, the lost one must still be found as lost.
@@ -199,7 +199,7 @@ package struct InvalidationStartState {
                 for number in try files.numbers() { files.delete(number) }
             } catch {
                 logger.error(
-                    "the record of invalidations cannot be begun", metadata: ["why": "\(error)"])
+                    "cannot create the invalidation journal", metadata: ["why": "\(error)"])
             }
         }
         let epoch = view.identity.bootEpoch

@@ -78,7 +78,7 @@ final class JournalStore: Sendable {
                     state.isIdentityWritten = true
                 } catch {
                     logger.error(
-                        "the record of invalidations cannot be given up",
+                        "cannot discard the invalidation journal",
                         metadata: ["why": "\(error)"])
                     // Without its files the journal is lost as well.
                     for number in (try? files.numbers()) ?? [] { files.delete(number) }
@@ -111,7 +111,7 @@ final class JournalStore: Sendable {
                 // The write is tried again every second; one line is enough until it succeeds.
                 if !state.hasFailed {
                     logger.error(
-                        "invalidations are not on disk, and are not confirmed until they are",
+                        "cannot write invalidations to disk; they stay unconfirmed until written",
                         metadata: ["why": "\(error)"])
                 }
                 state.hasFailed = true

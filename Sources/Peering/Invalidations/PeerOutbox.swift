@@ -60,7 +60,7 @@ final class PeerOutbox: Sendable {
             for connection in message.connections { connection.send(said, pushed: pushed) }
         } catch {
             logger.error(
-                "what is known of invalidations cannot be told", metadata: ["why": "\(error)"])
+                "cannot send invalidations to a peer", metadata: ["why": "\(error)"])
         }
     }
 }

@@ -203,7 +203,7 @@ extension PurgeCoordinator {
                     "for_ms": .stringConvertible(time.milliseconds),
                     "counted": .stringConvertible(counted.count),
                     "silent": .array(silent.map { .string("\($0.id)") }),
-                    "until_then": "each entry is held against its origin once per fence",
+                    "until_then": "each entry is revalidated at its origin once per fence",
                     "if_they_are_gone_for_good": "nuthatch members forget, or members recover",
                 ])
         case .opened(let time):

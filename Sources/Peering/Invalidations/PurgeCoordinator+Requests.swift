@@ -61,6 +61,6 @@ extension PurgeCoordinator {
 
     /// Logs that a change is unknown to the other nodes until the host is purged.
     private func logUnpropagatedPurge() {
-        logger.warning("what was changed is not used here, and by other nodes until they are told")
+        logger.warning("a change could not be sent to other nodes; they may serve the old response")
     }
 }

@@ -372,7 +372,7 @@ package final class PurgeCoordinator: Sendable {
         case .receiptsSettled(let number): state.settledUpTo = number
         case .reportConflict(let contradiction):
             logger.critical(
-                "fenced until an operator decides: invalidations contradict each other",
+                "fenced until an operator intervenes: invalidations contradict each other",
                 metadata: ["what": "\(contradiction)", "way_out": "nuthatch members recover"])
         case .publishWindow(let window): fenceStatus.window = window
         }

@@ -74,7 +74,7 @@ extension PeerHub {
                 "looking for the cluster",
                 metadata: [
                     "missing": .array(missingSeeds.map { .string($0) }),
-                    "until_then": "nothing is served without asking its origin",
+                    "until_then": "every response is revalidated at its origin",
                     "if_this_node_is_the_cluster": "nuthatch members bootstrap",
                 ])
             logMissingSeeds(after: .seconds(60))
@@ -88,12 +88,12 @@ extension PeerHub {
             case .duplicateIdentity:
                 (
                     "another live process has this node's id; this one does not serve",
-                    "give each node a directory of its own"
+                    "give each node its own directory"
                 )
             case .restoredCopy:
                 (
-                    "the directory is older than what this node has promised to keep",
-                    "start it again: it is another member then, and asks about each entry once"
+                    "the data directory is older than the state this node has confirmed",
+                    "restart it: it joins as a new member and revalidates each entry once"
                 )
             }
         logger.critical(

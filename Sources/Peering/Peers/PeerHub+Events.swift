@@ -63,7 +63,7 @@ extension PeerHub {
         case .finishLeaving(let untold):
             if !untold.isEmpty {
                 logger.notice(
-                    "left without an answer of some members",
+                    "left the cluster; some members did not acknowledge",
                     metadata: ["members": .array(untold.map { .string("\($0)") })])
             }
             leavePromise.take()?.succeed()
@@ -96,9 +96,9 @@ extension PeerHub {
             "member": "\(record.member.id)", "address": "\(record.member.address)",
         ]
         switch record.state {
-        case .alive: logger.info("member is here", metadata: metadata)
-        case .suspected: logger.notice("member does not answer; suspected", metadata: metadata)
-        case .dead: logger.warning("member is gone", metadata: metadata)
+        case .alive: logger.info("member is alive", metadata: metadata)
+        case .suspected: logger.notice("member does not respond; suspected", metadata: metadata)
+        case .dead: logger.warning("member is dead", metadata: metadata)
         case .left: logger.info("member has left", metadata: metadata)
         }
     }
@@ -111,7 +111,7 @@ extension PeerHub {
                 "\(member.id)", "weight \(member.weight)", now: SystemClock.now())
         else { return }
         logger.warning(
-            "a member's weight is cut",
+            "a member's weight is limited",
             metadata: [
                 "member": "\(member.id)", "weight": "\(member.weight)", "counted": "\(most)",
                 "setting": "ring-weight-limit",
@@ -122,6 +122,6 @@ extension PeerHub {
     func logConnectionFailure(of remote: String, _ why: String) {
         guard warningLimiter.shouldLog(remote, why, now: SystemClock.now()) else { return }
         logger.warning(
-            "no connection with a peer", metadata: ["peer": "\(remote)", "why": "\(why)"])
+            "connection to a peer failed", metadata: ["peer": "\(remote)", "why": "\(why)"])
     }
 }

@@ -18,7 +18,7 @@ extension PeerHub {
                 return
             }
             logger.warning(
-                "a peer has other settings for a site: each node asks the origin for itself",
+                "a peer has different settings for a site: each node fetches from the origin",
                 metadata: ["member": "\(peer)", "site": "\(site)"])
         }
     }
@@ -31,7 +31,7 @@ extension PeerHub {
                 return
             }
             logger.warning(
-                "an answer of a peer is refused",
+                "response from a peer rejected",
                 metadata: ["member": "\(peer)", "why": "\(fault)"])
         }
     }

@@ -29,7 +29,7 @@ extension Outside {
             #expect(refused.waitForExit().map { $0 != 0 } == true)
             #expect(
                 refused.lineCount(
-                    containing: "the directory is older than what this node has promised") == 1,
+                    containing: "the data directory is older than the state this node has") == 1,
                 "\(refused.output)")
             #expect(refused.lineCount(containing: "message=serving") == 0)
 

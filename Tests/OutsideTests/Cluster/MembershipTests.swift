@@ -14,7 +14,7 @@ extension Outside {
             for node in stage.nodes.prefix(2) {
                 #expect(try stage.believes(node, before.id, "left"))
                 #expect(node.lineCount(containing: "member has left", before.id) == 1)
-                #expect(node.lineCount(containing: "member is gone") == 0)
+                #expect(node.lineCount(containing: "member is dead") == 0)
             }
             try stage.restart(2)
             try stage.settle(stage.nodes)
@@ -48,8 +48,8 @@ extension Outside {
                 stage.clusterFlags(peerPort: port, secret: "other") + ["--join-timeout", "1s"])
             defer { stranger.kill() }
             expectSoon(30, "\(stranger.output)\n\(stage.nodes[0].output)") {
-                stranger.lineCount(containing: "no connection with a peer", "secret") > 0
-                    && stage.nodes[0].lineCount(containing: "no connection with a peer", "secret")
+                stranger.lineCount(containing: "connection to a peer failed", "secret") > 0
+                    && stage.nodes[0].lineCount(containing: "connection to a peer failed", "secret")
                         > 0
             }
             #expect(try ClusterStage.members(of: stranger).count == 1)
@@ -103,7 +103,7 @@ extension Outside {
             let silent = try HTTPConnection(port: port).socket
             #expect(silent.isEndedByPeer(seconds: 20))
             expectSoon(20, "\(stage.nodes[0].output)") {
-                stage.nodes[0].lineCount(containing: "no connection with a peer") >= 2
+                stage.nodes[0].lineCount(containing: "connection to a peer failed") >= 2
             }
             try stage.settle(stage.nodes)
         }

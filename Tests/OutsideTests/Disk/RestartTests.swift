@@ -41,7 +41,7 @@ extension Outside {
                 #expect(found.matches(image) && found.detail == "disk", "\(found)")
                 #expect(stage.fetches(path) == 1, "\(stage.node.output)")
             }
-            #expect(stage.said("record of invalidations") == 0, "\(stage.node.output)")
+            #expect(stage.said("invalidation journal") == 0, "\(stage.node.output)")
         }
 
         @Test("Fields, validators, ranges and age of a response are the same after a restart")

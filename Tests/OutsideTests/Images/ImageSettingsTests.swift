@@ -159,7 +159,7 @@ extension Outside {
                 }
                 #expect(2...3 ~= stage.fetches("/\(number)"))
             }
-            #expect(all.contains { $0.lineCount(containing: "a peer has other settings") > 0 })
+            #expect(all.contains { $0.lineCount(containing: "a peer has different settings") > 0 })
         }
 
         @Test("Nodes with sharing disabled fetch for themselves")

@@ -98,7 +98,7 @@ extension Outside {
             #expect(node.metric(Self.refused) == 2)
             expectSoon(20, "\(node.output)") {
                 node.output.split(separator: "\n").count {
-                    $0.contains("an answer of a peer is refused") && $0.contains("level=warning")
+                    $0.contains("response from a peer rejected") && $0.contains("level=warning")
                 } == 1
             }
             #expect(node.isRunning)
@@ -146,7 +146,7 @@ extension Outside {
             for node in stage.nodes {
                 expectSoon(20, "\(node.output)") {
                     node.lineCount(
-                        containing: "a member's weight is cut", "\(peer.id)", "ring-weight-limit")
+                        containing: "weight is limited", "\(peer.id)", "ring-weight-limit")
                         == 1
                 }
             }

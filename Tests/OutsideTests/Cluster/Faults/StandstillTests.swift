@@ -25,13 +25,13 @@ extension Outside {
             try stage.settle(others)
             #expect(isServing(load.now))
             for node in others {
-                #expect(node.lineCount(containing: "member is gone", still.id) == 1)
+                #expect(node.lineCount(containing: "member is dead", still.id) == 1)
             }
             stage.nodes[4].resume()
             try stage.settle(stage.nodes)
             #expect(isServing(load.now))
             #expect(load.stop().flatMap(\.failures) == [])
-            for node in others { #expect(node.lineCount(containing: "member is gone") == 1) }
+            for node in others { #expect(node.lineCount(containing: "member is dead") == 1) }
         }
     }
 }
