@@ -57,7 +57,7 @@ extension NodeService {
             "peer_listen": "\(listen)", "advertised": "\(address)",
             "join": .array(configuration.join.map { .string("\($0)") }),
         ]
-        logger.info("in a cluster", metadata: metadata)
+        logger.info("cluster member", metadata: metadata)
         return ClusterRuntime(hub: hub, listener: listener)
     }
 }

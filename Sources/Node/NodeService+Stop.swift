@@ -41,7 +41,7 @@ extension NodeService {
         _ hub: PeerHub, _ isTaken: EventLoopFuture<Bool>, _ timeKeeper: any EventLoop,
         within limit: Interval?
     ) async {
-        logger.info("handing over what is kept")
+        logger.info("handoff started")
         let isWhole = Atomic<Bool>(false)
         let isOver = await stops.wait(
             within: limit, stopRequestsMax: stops.count, on: timeKeeper
@@ -50,10 +50,10 @@ extension NodeService {
             isWhole.store(isAll == true, ordering: .relaxed)
         }
         if isOver && isWhole.load(ordering: .relaxed) {
-            logger.info("handed over what is kept")
+            logger.info("handoff complete")
         } else {
             logger.warning(
-                "not all that is kept was handed over",
+                "handoff incomplete",
                 metadata: ["offers_left": .stringConvertible(hub.handoffSender.pendingOffers)])
         }
     }
@@ -122,10 +122,10 @@ extension NodeService {
     private func abortConnections(_ node: NodeCore, _ threads: ThreadPools) async {
         hasAborted.store(true, ordering: .relaxed)
         logger.warning(
-            "connections broken off",
+            "connections aborted",
             metadata: [
                 "connections": .stringConvertible(node.slots.openCount),
-                "why": stops.count > 1 ? "told to stop again" : "drain-timeout passed",
+                "why": stops.count > 1 ? "second stop signal" : "drain-timeout passed",
             ])
         await finish(within: Self.gracePeriod, threads) {
             for context in node.contexts {
@@ -148,7 +148,7 @@ extension NodeService {
             await node.pressure.stop()
         }
         if !hasStopped {
-            recordAbort("an event loop does not answer; what it does is broken off", [:])
+            recordAbort("an event loop does not respond; its work is aborted", [:])
         }
         await closeInvalidationLog(of: node, threads, until: deadline)
         let isWritten = await finish(within: timeLeft(until: deadline), threads) {
@@ -158,7 +158,7 @@ extension NodeService {
         }
         if !isWritten {
             recordAbort(
-                "the disk does not answer; what waits to be written is lost",
+                "the disk does not respond; queued writes are lost",
                 ["queued_bytes": .stringConvertible(node.disk?.pendingBytes ?? 0)])
         }
         // A look-up may take any time; nothing waits for its result any more.
@@ -188,10 +188,10 @@ extension NodeService {
         }
         guard !isOver || !isKept.load(ordering: .relaxed) else { return }
         recordAbort(
-            "what was invalidated last is not on disk",
+            "the latest invalidations are not on disk",
             [
                 "next_start": isOver
-                    ? "asks about everything once" : "may serve what was invalidated"
+                    ? "revalidates every entry once" : "may serve invalidated entries"
             ])
     }
 
@@ -246,7 +246,7 @@ extension NodeService {
         let faults = error as? ConfigurationErrors
         let why = faults?.first.description ?? "\(error)"
         logger.error(
-            "settings not reloaded; all are as they were",
+            "settings not reloaded; the previous ones remain in force",
             metadata: [
                 "why": "\(why)", "faults": .stringConvertible(faults?.lines.count ?? 1),
             ])
@@ -284,13 +284,13 @@ extension NodeService {
         for warning in next.warnings + budget.warnings { logger.warning("\(warning)") }
         if !change.awaitingRestart.isEmpty {
             logger.warning(
-                "settings that a running node cannot take over; they wait for a restart",
+                "some changed settings take effect only after a restart",
                 metadata: ["waiting": Self.value(change.awaitingRestart)])
         }
         // A file may hold another secret or certificate under the same name.
         logger.notice(
             change.live.isEmpty
-                ? "settings reloaded; none has changed; the files that they name were read anew"
+                ? "settings reloaded; none has changed; referenced files were read again"
                 : "settings reloaded",
             metadata: change.live.isEmpty ? [:] : ["changed": Self.value(change.live)])
         let waiting = change.awaitingRestart.count

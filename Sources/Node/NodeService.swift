@@ -87,7 +87,7 @@ final class NodeService: Service {
     /// Requests a reload of the settings, which takes place as soon as the node is ready.
     func requestReload() {
         guard stops.count == 0 else {
-            return logger.notice("stopping; settings are not read again")
+            return logger.notice("stopping; settings are not reloaded")
         }
         reloadRequests.continuation.yield()
     }

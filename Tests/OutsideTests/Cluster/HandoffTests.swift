@@ -113,7 +113,7 @@ extension Outside {
             #expect(stage.nodes[2].diskEntries > 5)
             try drain(stage.nodes[2])
             #expect(stage.nodes[2].waitForExit() == 0, "\(stage.nodes[2].output)")
-            #expect(stage.nodes[2].lineCount(containing: "handed over what is kept") == 1)
+            #expect(stage.nodes[2].lineCount(containing: "handoff complete") == 1)
             try expectOfRest(images, paths, on: stage)
         }
 

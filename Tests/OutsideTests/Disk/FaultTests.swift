@@ -120,7 +120,7 @@ extension Outside {
                 #expect(try stage.send("POST", path, body: "x").text == "POST")
             }
             #expect(stage.node.stop() == 1)
-            #expect(stage.node.output.contains("what was invalidated last is not on disk"))
+            #expect(stage.node.output.contains("the latest invalidations are not on disk"))
             try FileManager.default.removeItem(at: filler)
             try stage.restart()
             for (number, path) in paths.enumerated() {

@@ -33,7 +33,7 @@ extension Outside {
             }
             for message in [
                 "disk log opened", "serving", "origin fetch failed", "settings reloaded",
-                "settings not reloaded; all are as they were", "draining", "stopped",
+                "settings not reloaded; the previous ones remain in force", "draining", "stopped",
             ] {
                 #expect(messages.contains(message), "\(message) in \(messages)")
             }

@@ -106,7 +106,7 @@ extension Outside {
             #expect(!response.isWhole && response.ending != .timedOut, "\(response)")
             #expect(
                 stage.node.lineCount(
-                    containing: "broken off", "connections=1", "told to stop again") == 1)
+                    containing: "connections aborted", "connections=1", "second stop signal") == 1)
         }
 
         @Test("A hanging disk delays the stop by no more than drain-timeout")
@@ -126,7 +126,7 @@ extension Outside {
             #expect(node.stop(seconds: 30) == 1)
             #expect(
                 node.lineCount(
-                    containing: "level=error", "the disk does not answer", "queued_bytes=") == 1)
+                    containing: "level=error", "the disk does not respond", "queued_bytes=") == 1)
         }
 
         @Test("A disk that hangs at the start does not prevent a stop")
