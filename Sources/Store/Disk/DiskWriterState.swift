@@ -246,13 +246,13 @@ package enum DiskEvent: Hashable, Sendable {
     package var message: String {
         switch self {
         case .logOpened: "disk log opened"
-        case .fileDiscarded: "a file of the disk log is not used"
-        case .recordsCorrupt: "records on disk are lost: their checksums do not fit"
+        case .fileDiscarded: "a file of the disk log is ignored"
+        case .recordsCorrupt: "records on disk are lost: checksum mismatch"
         case .recordLost: "a record on disk is lost"
         case .revalidationRequired: "every entry on disk is revalidated once"
         case .marksFolded:
-            "too many invalidations: what is older than half of them is revalidated once"
-        case .storeFailed: "the disk tier is off until the fault goes"
+            "too many invalidations: entries older than half of them are revalidated once"
+        case .storeFailed: "the disk tier is off until the fault clears"
         case .storeRecovered: "the disk tier is back"
         }
     }

@@ -129,9 +129,9 @@ package final class DiskLog {
             if let reason = found.incompleteReason {
                 reason
             } else if found.lastVersion < reached, reached.count > 0 {
-                "what was invalidated last is missing"
+                "the latest invalidations are missing"
             } else if legacyMarkFiles.exist {
-                "another version has kept what was"
+                "invalidations were written by another version"
             } else if recovered.isClockBehind {
                 "the clock is behind the newest stored time"
             } else { nil }
