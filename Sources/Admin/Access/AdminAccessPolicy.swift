@@ -113,43 +113,42 @@ extension AdminAccessError {
         switch self {
         case .tokenMissing:
             Self.problem(
-                401, "admin-token", "A token is needed",
-                "Wanted is Authorization: Bearer with a token of the operator's.")
+                401, "admin-token", "A token is required",
+                "Send Authorization: Bearer with an admin token.")
         case .tokenMalformed:
             Self.problem(
-                401, "admin-token", "The token is not one",
-                "Authorization must come once, and hold Bearer, a space and a token.")
+                401, "admin-token", "The token is malformed",
+                "Authorization must be given once and consist of Bearer, a space and a token.")
         case .tokenUnknown:
             Self.problem(
-                401, "admin-token", "The token is not known",
-                "It is none of the lines of the file that admin-token-file names; after a change "
-                    + "of the file the node is told by SIGHUP.")
+                401, "admin-token", "Unknown token",
+                "The file named by admin-token-file does not contain it; after a change of the "
+                    + "file, send SIGHUP to the node.")
         case .tokensNotConfigured:
             Self.problem(
-                401, "admin-token", "This node takes no token",
-                "Its operator has set no admin-token-file; from this machine it can be asked "
-                    + "without.")
+                401, "admin-token", "This node accepts no tokens",
+                "admin-token-file is not set; requests from this machine need no token.")
         case .attemptRateExceeded(let seconds):
             Self.problem(
                 429, "admin-attempts", "Too many wrong tokens",
-                "The token is not known, and others from this address were not: answers to "
-                    + "further ones come late for another \(seconds) s.")
+                "The token is unknown, as were others from this address: responses to further "
+                    + "ones are delayed for another \(seconds) s.")
         case .reportRateExceeded(let seconds):
             Self.problem(
                 429, "admin-reports", "Too many reports",
-                "A token that may not do everything is given only so many reports in a time; "
-                    + "the next one in \(seconds) s.")
+                "The rate of reports is limited for tokens without the role admin; "
+                    + "the next one is possible in \(seconds) s.")
         case .insufficientRole(let has, let needed):
             Self.problem(
                 403, "admin-role", "The token's role does not allow this",
-                "It takes the role \(needed.rawValue), and the token has \(has.rawValue).")
+                "This requires the role \(needed.rawValue), and the token has \(has.rawValue).")
         case .crossSite:
             Self.problem(
-                403, "admin-cross-site", "A page of another site asks",
-                "Sec-Fetch-Site, or Origin, says that this comes from somewhere else.")
+                403, "admin-cross-site", "Cross-site request",
+                "Sec-Fetch-Site or Origin names another site.")
         case .hostNotAllowed(let authority):
             Self.problem(
-                421, "admin-host", "The node is not asked by this name",
+                421, "admin-host", "The node does not serve this host name",
                 "Host is \(String(decoding: authority.prefix(256), as: UTF8.self)); without a "
                     + "token it must be an address or localhost.")
         }

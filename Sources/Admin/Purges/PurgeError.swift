@@ -63,11 +63,11 @@ extension PurgeError {
 
     private var title: String {
         switch name {
-        case "purge-malformed": "The body is no JSON"
-        case "admin-query": "The query cannot be followed"
-        case "receipt-name": "This is no receipt's name"
-        case "receipt-unknown": "There is no such receipt"
-        case "purge-id-taken": "Another purge has this id"
+        case "purge-malformed": "The body is not JSON"
+        case "admin-query": "Invalid query parameters"
+        case "receipt-name": "Invalid receipt ID"
+        case "receipt-unknown": "Unknown receipt"
+        case "purge-id-taken": "Another purge has this ID"
         case "purge-too-large": "The purge is too large"
         default: "The purge is not valid"
         }
@@ -84,11 +84,11 @@ extension PurgeError {
     package var message: String {
         switch self {
         case .invalidReceiptID:
-            return "A receipt is called by 32 hexadecimal digits, a hyphen and a number from 1, as "
-                + "the answer to its purge says."
+            return "A receipt ID is 32 hexadecimal digits, a hyphen and a number from 1, as "
+                + "in the response to its purge."
         case .unknownReceipt:
-            return "The log does not hold it: it was never issued, has not come here yet, or is so "
-                + "old that it was dropped."
+            return "The log does not contain it: it was never issued, has not reached this node "
+                + "yet, or has expired."
         default: return requestMessage + " Nothing was purged."
         }
     }
@@ -117,7 +117,7 @@ extension PurgeError {
             "The targets are longer than \(bytesMax) bytes together, the most that one purge can "
                 + "take; several purges can."
         case .duplicateParameter(let name):
-            "\(name) is said twice; it is allowed once, in query or body."
+            "\(name) is given twice; it is allowed once, in query or body."
         case .invalidField(let name, let allowed):
             "\(name) has a value that is not allowed, or comes twice; allowed is: \(allowed)."
         case .idConflict:

@@ -215,9 +215,9 @@ struct PurgeFaultTests {
             (.tooManyNames(300), 422, "purge-too-large", "300 names"),
             (.notJSON(""), 400, "purge-malformed", "The body cannot be read as JSON"),
             (.idConflict, 409, "purge-id-taken", "other targets or another mode"),
-            (.unknownReceipt, 404, "receipt-unknown", "The log does not hold it"),
+            (.unknownReceipt, 404, "receipt-unknown", "The log does not contain it"),
             (.invalidReceiptID, 400, "receipt-name", "32 hexadecimal digits"),
-            (.duplicateParameter("wait"), 400, "admin-query", "wait is said twice"),
+            (.duplicateParameter("wait"), 400, "admin-query", "wait is given twice"),
         ] as [(PurgeError, UInt16, String, String)] {
             let problem = fault.problem
             #expect(problem.status == status && problem.name == name, "\(fault)")
