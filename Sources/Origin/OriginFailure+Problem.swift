@@ -85,8 +85,8 @@ private struct ProblemKind {
         "The URL has an address that this node does not fetch from.")
     static let unreachable = ProblemKind(
         "origin-unreachable", "Origin unreachable",
-        "There is no connection to the origin: its name has no address, or none that this node "
-            + "fetches from, or nobody answers there." + inLog)
+        "No connection to the origin could be made: its name has no address, or none that this "
+            + "node fetches from, or the origin does not respond." + inLog)
     static let certificateRefused = ProblemKind(
         "origin-certificate-refused", "Origin certificate refused",
         "The origin's certificate is not accepted." + inLog)
@@ -97,20 +97,20 @@ private struct ProblemKind {
         "origin-timeout", "Origin too slow", "The origin did not answer in time." + inLog)
     static let truncated = ProblemKind(
         "origin-answer-truncated", "Origin answer truncated",
-        "The connection to the origin ended before its answer was whole." + inLog)
+        "The connection to the origin ended before its response was complete." + inLog)
     static let invalid = ProblemKind(
         "origin-answer-invalid", "Origin answer invalid",
-        "The origin's answer breaks the rules of HTTP, or a limit of this node." + inLog)
+        "The origin's response violates HTTP or exceeds a limit of this node." + inLog)
     static let tooLarge = ProblemKind(
         "origin-answer-too-large", "Origin answer too large",
-        "The body of the origin's answer is larger than this node takes." + inLog)
+        "The body of the origin's response is larger than this node accepts." + inLog)
     static let redirects = ProblemKind(
         "origin-redirects", "Origin redirects without end",
-        "The origin redirects again and again." + inLog)
+        "The origin redirects in a loop or too often." + inLog)
     static let redirectRefused = ProblemKind(
         "origin-redirect-refused", "Origin redirect refused",
-        "The origin redirects to what this node does not fetch." + inLog)
+        "The origin redirects to a URL that this node does not fetch." + inLog)
     static let circuitOpen = ProblemKind(
-        "origin-circuit-open", "Origin left alone",
-        "The origin has failed too often in succession and is left alone for a while.")
+        "origin-circuit-open", "Origin circuit open",
+        "The origin has failed repeatedly; it is not tried again for a while.")
 }
