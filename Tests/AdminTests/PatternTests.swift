@@ -56,7 +56,7 @@ struct PatternTests {
     @Test("The problem for an entry that is not held includes its owners")
     func owners() {
         let problem: JSON = [
-            "type": "urn:nuthatch:problem:entry-unknown", "title": "Nothing is held here",
+            "type": "urn:nuthatch:problem:entry-unknown", "title": "Not stored on this node",
             "status": 404, "owners": [.text(String(repeating: "0a", count: 16))],
         ]
         #expect(ShapeCheck.faults(problem, .getEntry, 404) == [])

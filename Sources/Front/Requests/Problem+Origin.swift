@@ -66,12 +66,12 @@ extension Problem {
 
     /// Problem of an image whose Content-Encoding hides its first bytes, which show type and size.
     static let encodedImage = Problem(
-        502, "image-coded", "The image is coded",
-        "The origin's answer has a Content-Encoding, under which nobody can see what it is; "
-            + "the setting coded-images lets such images pass.")
+        502, "image-coded", "The image has a Content-Encoding",
+        "The origin's response has a Content-Encoding, which hides the image's type and size; "
+            + "the setting coded-images permits such images.")
 
     /// Problem of an image whose connection closed before the end that its format requires.
     static let incompleteImage = Problem(
         502, "origin-answer-truncated", "The image could not be fetched",
-        "The origin closed the connection before the image was whole.")
+        "The origin closed the connection before the image was complete.")
 }

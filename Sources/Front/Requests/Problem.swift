@@ -105,46 +105,46 @@ struct Problem: Hashable, Sendable {
 
     /// Problem of a path that the data port does not serve.
     static let notFound = Problem(
-        404, "not-found", "There is nothing here", "Images are at /v1/image?url=…")
+        404, "not-found", "Not found", "Images are at /v1/image?url=…")
 
     /// Problem of a requested host without a site.
     static let siteUnknown = Problem(
-        404, "site-unknown", "There is no site of this host",
-        "None of the node's sites answers to the Host of the request, and images are not served "
+        404, "site-unknown", "No site has this host",
+        "No site of this node matches the Host of the request, and images are not served "
             + "by their URLs.")
 
     /// Problem of a path that, without dot segments, lies above the path of the site's origin.
     static let pathOutsideSite = Problem(
-        400, "outside-site", "The path leads out of the site",
+        400, "outside-site", "The path is outside the site",
         "With its dot segments removed it lies above the site's origin; the origin was not asked.")
 
     /// Problem of a path that the admin port does not serve.
     static let adminNotFound = Problem(
-        404, "not-found", "There is nothing here",
+        404, "not-found", "Not found",
         "The admin port describes itself at \(AdminOperation.operation(.getOpenAPI).path).")
 
     /// Problem of an unknown member ID.
     static let memberUnknown = Problem(
-        404, "member-unknown", "There is no such member",
-        "Members are called by 32 hexadecimal digits, as "
+        404, "member-unknown", "Unknown member",
+        "Member IDs are 32 hexadecimal digits, as in "
             + "\(AdminOperation.operation(.listMembers).path) "
             + "has them. Nothing was done.")
 
     /// Problem of a bootstrap in or near an existing cluster, or without a configured one.
     static let notBootstrapped = Problem(
-        409, "not-bootstrapped", "No cluster was opened",
-        "The node is in a cluster already, reaches one, or is in none by its settings.")
+        409, "not-bootstrapped", "No cluster was formed",
+        "The node is in a cluster already, can reach one, or is not configured for one.")
 
     /// Problem of a recovery that is not required or not possible.
     static let notRecovered = Problem(
         409, "not-recovered", "There is nothing to recover",
-        "The node is proven current, or follows no count: then bootstrap opens a cluster.")
+        "The node is proven current, or knows no voter set: then bootstrap forms a cluster.")
 
     /// Returns the problem of a URL without stored responses; it still names the owners.
     static func entryUnknown(_ document: EntryDocument) -> Problem {
         let owners = document.owners.joined(separator: ", ")
         var problem = Problem(
-            404, "entry-unknown", "Nothing is held here",
+            404, "entry-unknown", "Not stored on this node",
             "Neither memory nor disk of this node has it. Owners are \(owners).")
         problem.document.list = ProblemDocument.List("owners", document.owners)
         return problem
@@ -152,31 +152,33 @@ struct Problem: Hashable, Sendable {
 
     /// Problem of a stored body that does not exist or is too large to be sent.
     static let entryBodyUnknown = Problem(
-        404, "entry-unknown", "Nothing is held here",
+        404, "entry-unknown", "Not stored on this node",
         "Neither memory nor disk of this node has it or a variant of this name, or it is too large "
             + "to be shown.")
 
     /// Problem of an unknown prefetch name.
     static let prefetchUnknown = Problem(
-        404, "prefetch-unknown", "There is no such prefetch",
+        404, "prefetch-unknown", "Unknown prefetch",
         "The last ones are at \(AdminOperation.operation(.listPrefetches).path). Nothing was done.")
 
     /// Problem of the limit of running prefetches.
     static let prefetchesTooMany = Problem(
-        503, PrefetchRequest.tooManyProblem, "As many prefetches run as may",
-        "\(PrefetchJobTable.runningMax) run; wait for one, or cancel it. Nothing was done.",
+        503, PrefetchRequest.tooManyProblem, "Too many prefetches are running",
+        "\(PrefetchJobTable.runningMax) are running; wait for one to end, or cancel one. "
+            + "Nothing was done.",
         retryAfterSeconds: 5)
 
     /// Problem of an operation on a node that is stopping; it has no effect.
     static let nodeStopping = Problem(
-        409, "node-stopping", "The node is stopping", "It does not serve again. Nothing was done.")
+        409, "node-stopping", "The node is stopping",
+        "A stopping node cannot return to service. Nothing was done.")
 
     /// Returns the problem of an invalid body of an admin request.
     static func invalidAdminBody(_ fault: RequestBodyError) -> Problem {
         var status: UInt16 = 422
         if case .invalidJSON = fault { status = 400 }
         return Problem(
-            status, "admin-body", "The body is not what is wanted",
+            status, "admin-body", "Invalid request body",
             fault.message + " Nothing was done.")
     }
 
@@ -220,7 +222,7 @@ struct Problem: Hashable, Sendable {
     static func upgradeRefused(_ protocols: [String]) -> Problem {
         let taken = protocols.isEmpty ? "none" : protocols.joined(separator: ", ")
         return Problem(
-            501, "upgrade-refused", "The connection cannot speak another protocol",
+            501, "upgrade-refused", "The upgrade is refused",
             "What Upgrade asks for, or asks for with a body, is not passed on; the site takes "
                 + "\(taken). The origin was not asked.")
     }
@@ -228,7 +230,7 @@ struct Problem: Hashable, Sendable {
     /// Problem of a client that has reached its connection limit.
     static let tooManyConnections = Problem(
         429, "too-many-connections", "Too many connections",
-        "As many connections of this client are open as one client may have.",
+        "This client has the maximum number of open connections.",
         retryAfterSeconds: 1, closes: true)
 
     /// Problem of PURGE to a site without permissions for it.
@@ -245,29 +247,29 @@ struct Problem: Hashable, Sendable {
 
     /// Problem of a request with only-if-cached without a usable stored response.
     static let notCached = Problem(
-        504, "not-cached", "There is no stored answer",
-        "The request says only-if-cached, and nothing that is stored may be used for it.")
+        504, "not-cached", "No stored response",
+        "The request has only-if-cached, and no stored response may be used for it.")
 
     /// Problem of a stored response that must be validated and could not be.
     static let notValidated = Problem(
-        504, "not-validated", "The stored answer could not be validated",
-        "The origin failed, and the request does not take what is stored without asking it.")
+        504, "not-validated", "The stored response could not be validated",
+        "The origin failed, and the request does not accept a stored response without validation.")
 
     /// Problem of a request that has passed through this node before.
     static let loopDetected = Problem(
-        508, "loop-detected", "The request has come back",
-        "Its CDN-Loop or its Via says that it came through here: the site's origin leads back.")
+        508, "loop-detected", "Request loop detected",
+        "According to CDN-Loop or Via it has passed through here: the origin leads back.")
 
     /// Problem of a false If-Match or If-Unmodified-Since.
     static let preconditionFailed = Problem(
-        412, "precondition-failed", "A precondition of the request does not hold",
-        "What is here is not what If-Match or If-Unmodified-Since asks for.")
+        412, "precondition-failed", "A precondition of the request failed",
+        "The stored response does not match If-Match or If-Unmodified-Since.")
 
     /// Returns the problem of ranges that all begin beyond the `size` bytes of the body.
     static func rangeNotSatisfiable(size: UInt64) -> Problem {
         Problem(
-            416, "range-not-satisfiable", "There is no such range",
-            "None of the ranges asked for begins within the \(size) bytes that there are.")
+            416, "range-not-satisfiable", "Range not satisfiable",
+            "None of the requested ranges begins within the \(size) bytes of the body.")
     }
 
     // MARK: Limits and states of the node
@@ -291,11 +293,11 @@ struct Problem: Hashable, Sendable {
     static func notForgotten(_ refusal: FenceCoordinator.RemovalRefusal) -> Problem {
         let why =
             switch refusal {
-            case .noVoterSet: "This node is not counted itself, and so has no say in who is."
-            case .notVoters: "It is not counted, or already forgotten."
-            case .isOwnNode: "It is this node; one that goes for good is told to stop."
-            case .stillResponding: "It answers; a node that goes for good is told to stop."
-            case .changeInProgress: "Another change of who is counted is under way; try again."
+            case .noVoterSet: "This node is not a voter and cannot change the voter set."
+            case .notVoters: "It is not a voter, or was already forgotten."
+            case .isOwnNode: "It is this node; to remove a running node, stop it."
+            case .stillResponding: "It responds; to remove a running node, stop it."
+            case .changeInProgress: "Another change of the voter set is in progress; try again."
             case .tooFewResponding(let count, let needed):
                 "\(count) of the members that would stay answer, and \(needed) are needed: name "
                     + "all that are gone at once, or have the count begin anew (members recover)."
@@ -310,15 +312,15 @@ struct Problem: Hashable, Sendable {
     static func overloaded(_ shortage: Shortage) -> Problem {
         let what =
             switch shortage {
-            case .connections: "As many connections are open as this node allows."
-            case .fetches: "As many fetches are under way as this node allows."
-            case .fetchShare: "As many fetches are under way for one client or origin as may be."
-            case .waiters: "As many requests wait for fetches as this node allows."
-            case .memory: "All memory that bodies on their way may take is taken."
+            case .connections: "The maximum number of connections is open."
+            case .fetches: "The maximum number of fetches is running."
+            case .fetchShare: "The maximum number of fetches for one client or origin is running."
+            case .waiters: "The maximum number of requests is waiting for fetches."
+            case .memory: "The memory limit for bodies in transit is reached."
             case .waitTime:
-                "The answer did not begin to arrive in the time that a request may wait."
+                "The response did not begin to arrive within the time that a request may wait."
             case .invalidations:
-                "As many invalidations wait for the disk as may; nothing was purged."
+                "The maximum number of invalidations is waiting for the disk; nothing was purged."
             }
         var problem = Problem(
             503, "overloaded", "The node is overloaded", what, retryAfterSeconds: 1,

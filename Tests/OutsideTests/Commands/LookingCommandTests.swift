@@ -72,7 +72,7 @@ extension Outside {
             let stage = try stage()
             let url = stage.origin.url("/a")
             let before = try stage.node.command("inspect", url)
-            #expect(before.status == 1 && before.errors.contains(" answered 404 Nothing is held"))
+            #expect(before.status == 1 && before.errors.contains(" answered 404 Not stored on"))
             _ = try stage.get("/a")
             let held = try stage.node.command("inspect", url, "--head")
             #expect(held.status == 0 && held.line("now").contains("fresh: fresh for"))
