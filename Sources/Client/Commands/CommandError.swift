@@ -49,10 +49,10 @@ package struct CommandError: Error, Hashable {
             switch failure {
             case .timedOut: " did not answer within \(timeout)"
             case .system(let code): ": \(unsafe String(cString: strerror(code)))"
-            case .unresolved(let why): ": the name leads nowhere (\(why))"
-            case .malformed: ": what answered is not a node"
-            case .incompleteResponse: ": the answer broke off"
-            case .responseTooLarge(let bytesMax): ": the answer is larger than \(bytesMax) bytes"
+            case .unresolved(let why): ": the name cannot be resolved (\(why))"
+            case .malformed: ": it is not a Nuthatch node"
+            case .incompleteResponse: ": the response was truncated"
+            case .responseTooLarge(let bytesMax): ": the response is larger than \(bytesMax) bytes"
             }
         self.init(.unavailable, url + why)
     }
@@ -66,7 +66,7 @@ package struct CommandError: Error, Hashable {
 
     /// Returns the error for a response at `url` that no node sends.
     static func notNode(_ url: String) -> CommandError {
-        CommandError(.unavailable, "\(url): what answered is not a node")
+        CommandError(.unavailable, "\(url): it is not a Nuthatch node")
     }
 }
 

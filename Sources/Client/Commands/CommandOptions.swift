@@ -74,7 +74,7 @@ package struct CommandOptions: Sendable {
         guard clients.count == 1 else {
             throw CommandError(
                 .usageError,
-                "this asks one node, and \(clients.count) are named (--node, NUTHATCH_NODE)")
+                "this queries one node, but \(clients.count) are given (--node, NUTHATCH_NODE)")
         }
         return clients[0]
     }
@@ -103,7 +103,7 @@ package struct CommandOptions: Sendable {
         }
         guard let place = NodeEndpoint(name, defaultPort: Self.adminPort) else {
             throw CommandError(
-                .usageError, "--node: \(name.quoted()) is no HOST:PORT, e.g. 10.0.0.7:8081")
+                .usageError, "--node: \(name.quoted()) is not HOST:PORT, e.g. 10.0.0.7:8081")
         }
         return place
     }
@@ -117,7 +117,7 @@ package struct CommandOptions: Sendable {
             return NodeClient(
                 NodeEndpoint(address.reachable), token: token, timeout: limit, timeoutText: timeout)
         case .disabled:
-            throw CommandError(.misconfigured, "admin-listen is off, so nobody can be asked")
+            throw CommandError(.misconfigured, "admin-listen is off, so the node cannot be queried")
         case .requiresCertificate:
             throw CommandError(
                 .misconfigured,

@@ -58,19 +58,19 @@ extension Commands {
                 failure.isConnectionRefusedOrReset
             {
                 guard !progress.isEmptied else { return finish("stopped", .succeeded) }
-                return finish("stopped before all was handed over", .incomplete)
+                return finish("stopped before the handoff was complete", .incomplete)
             }
             let report = try client.document(StatisticsDocument.self, of: exchange)
             progress.update(report)
             if progress.isFinished, !order.stopsNode || progress.offersLeft > 0 {
-                guard progress.offersLeft > 0 else { return finish("handed over", .succeeded) }
+                guard progress.offersLeft > 0 else { return finish("handoff complete", .succeeded) }
                 let left = NumberFormat.plural(progress.offersLeft, "image")
-                return finish("not handed over: \(left), for which nobody answers", .incomplete)
+                return finish("not handed over: \(left), for which no node responds", .incomplete)
             }
             if BootClock.now() >= deadline {
                 let left = NumberFormat.plural(progress.offersLeft, "image")
                 let words = progress.offersLeft > 0 ? ": \(left) left" : ""
-                return finish("still handing over\(words)", .incomplete)
+                return finish("handoff in progress\(words)", .incomplete)
             }
             console.showProgress { progress.line(columnsMax: $0) }
             BootClock.pause(.milliseconds(200))
@@ -142,7 +142,7 @@ package struct DrainProgress: Hashable, Sendable {
         return ProgressLine.line(
             "handing over", share: share,
             note: offersMax == 0
-                ? "looking through what is held"
+                ? "scanning stored images"
                 : "\(NumberFormat.plural(offersLeft, "image")) left",
             columnsMax: columnsMax)
     }

@@ -64,7 +64,8 @@ package struct GetArguments: Sendable {
             sides[1].utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 })
         else {
             throw CommandError(
-                .usageError, "--header: \(text.quoted()) is no field; e.g. 'Accept: image/avif'")
+                .usageError,
+                "--header: \(text.quoted()) is not a header field, e.g. 'Accept: image/avif'")
         }
         return NodeRequest.Field(
             name: String(sides[0]), value: String(sides[1].drop { $0 == " " }))
@@ -78,7 +79,7 @@ extension Commands {
             let question = try arguments.request()
             if !arguments.isHeadOnly, arguments.output == nil, console.isTerminal {
                 throw CommandError(
-                    .usageError, "standard output is a terminal: say --output FILE, or --head")
+                    .usageError, "standard output is a terminal: use --output FILE or --head")
             }
             let place = try endpoint(arguments)
             let receiver = BodyOutput(arguments.output, console)
@@ -111,8 +112,8 @@ extension Commands {
         guard let address = try options.setting(options.localNode.clientAddress) else {
             throw CommandError(
                 .misconfigured,
-                "this node serves nobody in clear text, or on a port that the kernel chooses "
-                    + "(port 0); say --base")
+                "this node serves no clear-text HTTP, or on a port that the kernel chooses "
+                    + "(port 0); use --base")
         }
         return NodeEndpoint(address.reachable)
     }

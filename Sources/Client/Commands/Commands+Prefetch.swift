@@ -39,13 +39,13 @@ extension Commands {
                 let part = bodies.count > 1 ? " \(index + 1) of \(bodies.count)" : ""
                 let question = NodeClient.request(.beginPrefetch, body: body)
                 guard index == 0 || BootClock.now() < deadline else {
-                    return unfinished(part, "its time is up")
+                    return unfinished(part, "the time limit was reached")
                 }
                 let begun = try start(
                     question, client, as: part,
                     until: order.waitsUntilDone ? deadline : .distantPast)
                 guard var last = begun else {
-                    return unfinished(part, "as many run on the node as may")
+                    return unfinished(part, "too many prefetches are running on the node")
                 }
                 if order.waitsUntilDone {
                     last = try pollUntilDone(
@@ -63,7 +63,7 @@ extension Commands {
     /// Prints why a part of the prefetch is not complete, and returns the outcome.
     private func unfinished(_ part: String, _ why: String) -> CommandOutcome {
         console.clearProgress()
-        console.printError("not begun\(part.isEmpty ? "" : " from\(part) on"): \(why)")
+        console.printError("not started\(part.isEmpty ? "" : " from\(part) on"): \(why)")
         return .incomplete
     }
 

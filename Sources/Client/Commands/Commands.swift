@@ -67,7 +67,7 @@ package struct Commands: Sendable {
     /// - Returns: `nil` if it is confirmed; otherwise the outcome of the command.
     package func confirm(_ question: String, _ what: String) -> CommandOutcome? {
         guard console.showsProgress, isatty(STDIN_FILENO) == 1 else {
-            console.printError("\(what) needs --yes where nobody can be asked")
+            console.printError("\(what) needs --yes where no confirmation can be requested")
             return .usageError
         }
         Console.write(Array("\(question) Type yes: ".utf8), to: STDERR_FILENO)
@@ -98,7 +98,7 @@ package struct Commands: Sendable {
     package func bootstrap() -> CommandOutcome {
         order(
             NodeClient.request(.bootstrap),
-            "this node is the cluster now; others follow it as soon as they reach it")
+            "this node has formed a new cluster; others join it when they reach it")
     }
 
     /// Orders the node to begin a new voter set with itself as the only member.
@@ -113,9 +113,9 @@ package struct Commands: Sendable {
             let page = try client.document(
                 DocumentList<MemberDocument>.self, in: response, to: question)
             console.printNotice(page.recoverySummary)
-            if !isSure, let ending = confirm("Go on?", "recover") { return ending }
+            if !isSure, let ending = confirm("Continue?", "recover") { return ending }
             printResult(
-                "the count begins anew with this node; others follow as they reach it",
+                "this node has started a new voter set; others join when they reach it",
                 try client.send(NodeClient.request(.recover)))
             return .succeeded
         }

@@ -72,9 +72,9 @@ extension Outside {
                 #expect(try node.command("prefetch", url, "--no-wait").status == 0)
             }
             let late = try node.command("prefetch", urls[4], "--within", "300ms")
-            #expect(late.status == 75 && late.errors.contains("not begun"), "\(late)")
+            #expect(late.status == 75 && late.errors.contains("not started"), "\(late)")
             let never = try node.command("prefetch", urls[4], "--no-wait")
-            #expect(never.status == 75 && never.errors.contains("as many run"), "\(never)")
+            #expect(never.status == 75 && never.errors.contains("too many prefetches"), "\(never)")
             // The URLs are read from a pipe.
             let line = "echo '\(urls[4])' | \"$0\" prefetch --file - --node \"$1\""
             let program = try Program(
@@ -109,7 +109,7 @@ extension Outside {
             }
             let node = stage.nodes[0]
             let drained = try node.command("drain", "--within", "30s")
-            #expect(drained.status == 0 && drained.text == "handed over\n", "\(drained)")
+            #expect(drained.status == 0 && drained.text == "handoff complete\n", "\(drained)")
             #expect(try node.command("status").line("health") == "health    draining")
             let undone = try node.command("drain", "--undo")
             #expect(undone.status == 0 && undone.text == "back on the ring\n")

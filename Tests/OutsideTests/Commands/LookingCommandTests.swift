@@ -112,7 +112,7 @@ extension Outside {
                 OriginResponse(image, fields: [lasting]).stalling(at: 9_000, .seconds(0.2))
                     .truncated(after: 9_000, .close))
             let cut = try get(stage.origin.url("/cut"), "-o", folder.appending(path: "c").path)
-            #expect(cut.status == 69 && cut.errors.contains("broke off"), "\(cut.errors)")
+            #expect(cut.status == 69 && cut.errors.contains("truncated"), "\(cut.errors)")
             let nowhere = try get(url, "-o", "/nowhere/a")
             #expect(nowhere.status == 1 && nowhere.errors.contains("No such file or directory"))
             let device = folder.appending(path: "device").path

@@ -129,7 +129,7 @@ extension Outside {
             origin.on("/readyz", OriginResponse(image).stalling(at: 100, .gate(gate)))
             #expect(try health(flags).line.hasSuffix("did not answer within 200ms\n"))
             origin.on("/readyz", closing("SSH-2.0-x\r\n"))
-            #expect(try health(flags).line.hasSuffix("what answered is not a node\n"))
+            #expect(try health(flags).line.hasSuffix("it is not a Nuthatch node\n"))
             origin.on("/readyz", closing("HTTP/1.1 404 N\r\n\r\na\u{1B}b"))
             let (status, line) = try health(flags)
             #expect(status == 1 && line.hasSuffix("answered 404 a\\u{1B}b\n"), "\(line)")
