@@ -85,7 +85,7 @@ extension PeerConnection {
         case .gossipReceived(let gossip): hub.gossipReceived(gossip, on: id)
         case .goodbyeReceived(let goodbye):
             self.goodbye = goodbye
-            if phase == .opening { fail("it says: \(goodbye.text)") }
+            if phase == .opening { fail("the peer closed the connection: \(goodbye.text)") }
             close()
         case .queryReceived(let stream, let question): queryReceived(question, on: stream)
         case .queryCancelled(let stream): handlers.removeValue(forKey: stream)?.cancelled()

@@ -153,7 +153,7 @@ package final class PeerConnection: ChannelInboundHandler, @unchecked Sendable {
         let time = TimeAmount.nanoseconds(Self.handshakeTimeout.nanoseconds)
         deadline = context.eventLoop.assumeIsolated().scheduleTask(in: time) { [self] in
             guard phase == .opening else { return }
-            fail("it does not say who it is within \(Self.handshakeTimeout.seconds) s")
+            fail("the peer sent no HELLO within \(Self.handshakeTimeout.seconds) s")
         }
         writer.open(context)
         session.start()

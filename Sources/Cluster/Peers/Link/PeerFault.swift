@@ -45,8 +45,8 @@ extension PeerFault: CustomStringConvertible {
     package var description: String {
         switch self {
         case .tooLong(let limit): "above the limit: \(limit)"
-        case .truncated(let kind): "a frame of type \(kind.rawValue) is cut off"
-        case .malformed(let kind): "a frame of type \(kind.rawValue) makes no sense"
+        case .truncated(let kind): "a frame of type \(kind.rawValue) is truncated"
+        case .malformed(let kind): "a frame of type \(kind.rawValue) is malformed"
         case .notPeerProtocol: "this is not the peer protocol"
         case .noCommonVersion(let theirs):
             "no common version: \(theirs.lowerBound) to \(theirs.upperBound) on the other side"
@@ -55,15 +55,15 @@ extension PeerFault: CustomStringConvertible {
         case .helloRepeated: "a second HELLO"
         case .streamOnConnectionFrame(let kind): "a frame of type \(kind.rawValue) on a stream"
         case .streamIDOutOfOrder(let stream): "stream \(stream) is out of order"
-        case .tooManyStreams: "too many questions at once"
+        case .tooManyStreams: "too many concurrent queries"
         case .streamNotOpen(let stream): "stream \(stream) is not open"
-        case .unexpectedFrame(let kind): "a frame of type \(kind.rawValue) is out of place"
+        case .unexpectedFrame(let kind): "a frame of type \(kind.rawValue) is unexpected"
         case .creditExceeded(let stream): "more data than granted on stream \(stream)"
         case .creditOverflow(let stream): "too much granted on stream \(stream)"
         case .emptyFrame(let kind): "a frame of type \(kind.rawValue) for no bytes"
-        case .sizeMismatch(let stream): "stream \(stream) is not as long as announced"
-        case .flood: "too many frames that lead nowhere"
-        case .slowReader: "asks and does not read the answers"
+        case .sizeMismatch(let stream): "stream \(stream) does not have the announced length"
+        case .flood: "too many frames without effect"
+        case .slowReader: "sends queries and does not read the replies"
         }
     }
 
