@@ -122,7 +122,7 @@ extension InternalRequest.Response {
     var prefetchOutcome: PrefetchOutcome {
         guard let status else {
             return .failed(
-                reason: "the answer was broken off, or the URL cannot be asked for",
+                reason: "the response was aborted, or the URL cannot be requested",
                 hostResponded: false)
         }
         switch status {

@@ -109,7 +109,7 @@ extension PrefetchOutcome {
             switch error {
             case .notSitemap:
                 self = .failed(
-                    reason: "it is no sitemap: neither urlset nor sitemapindex, nor URLs")
+                    reason: "it is not a sitemap: neither urlset nor sitemapindex, nor URLs")
             case .truncated: self = .failed(reason: "its XML ends too early")
             case .compressed: self = .failed(reason: "it is compressed; name one that is not")
             }

@@ -126,9 +126,8 @@ struct Problem: Hashable, Sendable {
     /// Problem of an unknown member ID.
     static let memberUnknown = Problem(
         404, "member-unknown", "Unknown member",
-        "Member IDs are 32 hexadecimal digits, as in "
-            + "\(AdminOperation.operation(.listMembers).path) "
-            + "has them. Nothing was done.")
+        "Member IDs are 32 hexadecimal digits, as listed at "
+            + "\(AdminOperation.operation(.listMembers).path). Nothing was done.")
 
     /// Problem of a bootstrap in or near an existing cluster, or without a configured one.
     static let notBootstrapped = Problem(
