@@ -155,13 +155,13 @@ extension JournalDamage: CustomStringConvertible {
     /// The damage as a clause for operators.
     package var description: String {
         switch reason {
-        case .truncated: "it is cut off"
-        case .notAJournalFile: "it is not a file of this program"
+        case .truncated: "it is truncated"
+        case .notAJournalFile: "it is not a Nuthatch file"
         case .version(let major):
             "it is of format \(major), and this program reads \(JournalHeader.major)"
         case .otherNode: "another node wrote it"
-        case .unreadable(let offset): "its bytes from \(offset) on are not what was written"
-        case .checksum: "the checksum of its header does not fit its bytes"
+        case .unreadable(let offset): "it is damaged from byte \(offset) on"
+        case .checksum: "the checksum of its header does not match"
         case .missing: "it is missing"
         case .conflictingRecords(let name):
             "record \(name.number) of \(name.stream) has two contents, one of them in it"

@@ -68,7 +68,7 @@ package struct JournalIdentity: Hashable, Sendable {
             case .older(let found, let begun):
                 "it ends in start \(found), and start \(begun) has written to it"
             case .restoredCopy: "the directory is an older copy of the node's"
-            case .fromFutureEpoch(let epoch): "start \(epoch) wrote it, which has not come yet"
+            case .fromFutureEpoch(let epoch): "it has boot epoch \(epoch), which is in the future"
             }
         }
     }

@@ -72,12 +72,12 @@ extension Goodbye {
         let usual =
             switch reason {
             case .redundant: "another connection between the two is used"
-            case .selfDial: "this is the process that dialled"
+            case .selfDial: "the process connected to itself"
             case .silent: "no answer to a ping"
             case .dead: "believed dead, dialled anew"
-            case .superseded: "a newer process of the node is here"
+            case .superseded: "a newer process of the node has connected"
             case .duplicateIdentity: "another live process has the same node id"
-            case .clusterFull: "the cluster has all the members it may have"
+            case .clusterFull: "the cluster has the maximum number of members"
             case .leaving: "the node has left"
             }
         self.init(Code(reason), text ?? usual)
