@@ -249,7 +249,7 @@ extension OriginFailure: CustomStringConvertible {
             "the origin redirects to an invalid URL: \(refusal.message)"
         case .redirected(let origin, let failure): "after a redirect to \(origin): \(failure)"
         case .circuitOpen(let origin, _):
-            "\(origin) has failed too often; its circuit is open"
+            "\(origin) has failed repeatedly; its circuit breaker is open"
         case .overloaded(.queue): "too many fetches wait for a connection to the origin"
         case .overloaded(.descriptors): "this node has no descriptor or port left"
         case .overloaded(.quota): "too many fetches of one kind wait for the origin"
