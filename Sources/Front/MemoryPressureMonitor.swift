@@ -146,7 +146,7 @@ package final class MemoryPressureMonitor: Sendable {
         count(SystemMemorySample(bounds: []), nil, isYielding: false)
         if wasYielding {
             logger.info(
-                "memory-limit is held in full again",
+                "memory-limit is in full effect again",
                 metadata: ["memory_limit": "\(store.configuredBytes)"])
         }
         return Self.idleSampleInterval
@@ -174,7 +174,7 @@ package final class MemoryPressureMonitor: Sendable {
     ) {
         guard isYielding else {
             return logger.info(
-                "memory-limit is held in full again",
+                "memory-limit is in full effect again",
                 metadata: ["memory_limit": "\(use.configuredBytes)"])
         }
         logger.warning(
@@ -199,7 +199,7 @@ package final class MemoryPressureMonitor: Sendable {
         else { return }
         let consequence =
             isOn
-            ? "less is held"
+            ? "it is reduced"
             : "and as memory-pressure is off, the kernel may kill the process"
         logger.warning(
             "memory-limit does not fit beside the process: \(consequence)",

@@ -142,7 +142,7 @@ extension OriginSource {
         case .image, .unknown, .needsMore: return true
         case .typeMismatch:
             context.counters.add(.imagesMislabelled)
-            log("image not kept", why: "it is not what its type says")
+            log("image not kept", why: "its content does not match its type")
             return false
         case .unreadable:
             // The type is as declared; another fetch would bring nothing else.

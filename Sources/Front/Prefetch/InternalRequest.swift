@@ -129,7 +129,7 @@ extension InternalRequest.Response {
         case 200..<300:
             if cacheStatus?.detail == "stored" {
                 return .failed(
-                    reason: "its origin failed, and what is stored is no longer fresh",
+                    reason: "its origin failed, and the stored response is stale",
                     hostResponded: false)
             }
             switch cachePart {
@@ -137,7 +137,7 @@ extension InternalRequest.Response {
             case .generated, .miss, .peer, .revalidated, .collapsed, .bypassed:
                 guard isStored else {
                     return .failed(
-                        reason: "it answered \(status), and the answer is not to be stored")
+                        reason: "it answered \(status), and the response may not be stored")
                 }
                 return .fetched(bodyBytes: bodyBytes)
             }

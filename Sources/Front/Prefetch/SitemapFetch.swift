@@ -110,8 +110,8 @@ extension PrefetchOutcome {
             case .notSitemap:
                 self = .failed(
                     reason: "it is not a sitemap: neither urlset nor sitemapindex, nor URLs")
-            case .truncated: self = .failed(reason: "its XML ends too early")
-            case .compressed: self = .failed(reason: "it is compressed; name one that is not")
+            case .truncated: self = .failed(reason: "its XML is truncated")
+            case .compressed: self = .failed(reason: "it is compressed; give an uncompressed one")
             }
         }
     }
