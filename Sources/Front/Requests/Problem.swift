@@ -298,11 +298,11 @@ struct Problem: Hashable, Sendable {
             case .stillResponding: "It responds; to remove a running node, stop it."
             case .changeInProgress: "Another change of the voter set is in progress; try again."
             case .tooFewResponding(let count, let needed):
-                "\(count) of the members that would stay answer, and \(needed) are needed: name "
-                    + "all that are gone at once, or have the count begin anew (members recover)."
+                "\(count) of the remaining members respond, and \(needed) are required: name all "
+                    + "lost members at once, or start a new voter set (members recover)."
             case .mayLosePurges:
-                "A majority is gone, and those that stay may not know every purge: have the count "
-                    + "begin anew (members recover), which asks about each entry once."
+                "A majority is lost, and the remaining members may not know every purge: start a "
+                    + "new voter set (members recover), which revalidates each entry once."
             }
         return Problem(409, "member-not-forgotten", "The member was not forgotten", why)
     }
