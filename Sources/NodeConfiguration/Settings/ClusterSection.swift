@@ -16,8 +16,8 @@ package struct ClusterSection: SettingSection {
     package let join = SettingKey(
         "join", listOf: .hostPort,
         meaning: "Where other nodes listen for peers; a name stands for all its addresses",
-        advice: "The same list for all nodes; it may name this one. Names are looked up again "
-            + "for as long as the node runs; a node ignores its own address.")
+        advice: "The same list for all nodes, this one included. Names are looked up again for "
+            + "as long as the node runs; a node ignores its own address.")
 
     package let nodeName = SettingKey(
         "node-name", .name, needsRestart: true,

@@ -93,8 +93,8 @@ package struct SiteOptions: Sendable {
     package let setRequestFields = SiteOption(
         "set-request-fields",
         .fields(
-            "a mapping of field names to values or to {file: PATH}, none of them of framing or one "
-                + "hop",
+            "a mapping of field names to values or to {file: PATH}, without framing and "
+                + "hop-by-hop fields",
             example: "{X-Edge: nuthatch}", isSecret: true, SiteText.requestFieldName),
         \.overriddenRequestFields, in: [.site, .imageOrigins], isSecret: true,
         meaning: "Request fields set on requests to the origin; their values are never shown")
@@ -129,7 +129,7 @@ package struct SiteOptions: Sendable {
     package let setResponseFields = SiteOption(
         "set-response-fields",
         .fields(
-            "a mapping of field names to values, none of them of framing or one hop",
+            "a mapping of field names to values, without framing and hop-by-hop fields",
             example: "{Access-Control-Allow-Origin: \"*\"}", SiteText.responseFieldName),
         \.overriddenResponseFields, in: .everywhere,
         meaning: "Response fields set on responses to clients")
