@@ -13,7 +13,7 @@ package struct ClientSection: SettingSection {
     package let forwardedFrom = SettingKey(
         "forwarded-from", listOf: .network,
         meaning: "Networks of proxies that set X-Forwarded-For, -Proto and -Host themselves",
-        advice: "Client, scheme and host are what they say; from others these fields end here.")
+        advice: "They determine client, scheme and host; from others these fields are not trusted.")
 
     package let purgeFrom = SettingKey(
         "purge-from", listOf: .network,

@@ -8,7 +8,7 @@ package struct OriginSection: SettingSection {
     package let site = SettingKey(
         "site", listOf: .site,
         meaning: "Host that is served, and the base URL of its origin",
-        advice: "Options of a single site go in the file, under sites; * is any other host.")
+        advice: "Keys of a single site go in the file, under sites; * is any other host.")
 
     package let allowOrigin = SettingKey(
         "allow-origin", listOf: .originPattern,
@@ -59,7 +59,7 @@ package struct OriginSection: SettingSection {
 
     package let originMinRate = SettingKey(
         "origin-min-rate", .bytes(0...1 << 30), default: "1KiB", note: "1KiB; 0 for any",
-        meaning: "Least rate of a response body in bytes per second, over each origin-idle-timeout",
+        meaning: "Lowest rate of a response body, in bytes per second over each origin-idle-timeout",
         advice: "Slower fetches are abandoned; lower it for responses that trickle in.")
 
     package let originTotalTimeout = SettingKey(
@@ -141,7 +141,7 @@ package struct OriginSection: SettingSection {
     package let dnsNamesLimit = SettingKey(
         "dns-names-limit", .count(1...1_000_000), default: "10000",
         meaning: "Names whose addresses are cached",
-        advice: "Above it the least recently requested one is dropped; each takes some 200 bytes.")
+        advice: "Above it the least recently used one is dropped; each takes some 200 bytes.")
 
     package let fillsLimit = SettingKey(
         "fills-limit", .count(1...1_000_000), default: "1024",
@@ -160,8 +160,8 @@ package struct OriginSection: SettingSection {
 
     package let clientUnreadLimit = SettingKey(
         "client-unread-limit", .bytes(0...1 << 40), default: "64MiB",
-        meaning: "Bytes fetched in a minute for a client address that no client reads",
-        advice: "Above it ranges are not fetched whole; raise it behind one proxy.")
+        meaning: "Bytes fetched per minute for one client address that no client reads",
+        advice: "Above it range requests do not fetch whole images; raise it behind one proxy.")
 
     package let waitersLimit = SettingKey(
         "waiters-limit", .count(1...10_000_000), default: "100000",

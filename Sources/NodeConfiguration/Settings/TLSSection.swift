@@ -36,7 +36,7 @@ package struct TLSSection: SettingSection {
     package let tlsHandshakesLimit = SettingKey(
         "tls-handshakes-limit", .count(1...1_000_000), default: "2048",
         meaning: "Concurrent TLS handshakes with clients, over all event loops",
-        advice: "Connections above it are closed; a handshake costs about a thousand hits.")
+        advice: "Connections above it are closed; a handshake costs about as much as 1000 hits.")
 
     package let clientCA = SettingKey(
         "client-ca", .path, example: "/etc/nuthatch/tls/ca.pem",
@@ -52,10 +52,10 @@ package struct TLSSection: SettingSection {
     package let originTLSMinimum = SettingKey(
         "origin-tls-minimum", .tlsVersion, default: "1.2",
         meaning: "Lowest TLS version accepted from origins",
-        advice: "An older origin is refused with 502; use 1.3 where all are new.")
+        advice: "An origin with only older ones is refused with 502; use 1.3 where all have it.")
 
     package let originHTTP2 = SettingKey(
         "origin-http2", .onOff, default: "on",
         meaning: "Whether HTTP/2 is offered to origins over TLS",
-        advice: "Use off for origins that implement it badly; each fetch then has a connection.")
+        advice: "Use off for origins that implement it badly; fetches then have a connection each.")
 }
