@@ -59,7 +59,7 @@ package struct OriginSection: SettingSection {
 
     package let originMinRate = SettingKey(
         "origin-min-rate", .bytes(0...1 << 30), default: "1KiB", note: "1KiB; 0 for any",
-        meaning: "Lowest rate of a response body, in bytes per second over each origin-idle-timeout",
+        meaning: "Lowest rate of a response body, bytes per second over each origin-idle-timeout",
         advice: "Slower fetches are abandoned; lower it for responses that trickle in.")
 
     package let originTotalTimeout = SettingKey(
