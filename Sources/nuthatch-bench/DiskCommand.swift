@@ -12,9 +12,9 @@ import Tiers
 struct DiskCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "disk",
-        abstract: "Restart, index, write amplification, reclaim and cold reads of the disk tier.")
+        abstract: "Measures restart, index, write amplification, reclaim and cold reads on disk.")
 
-    @Option(help: "An empty directory for the files; by default one that is gone afterwards.")
+    @Option(help: "An empty directory for the files; by default a temporary one.")
     var directory: String?
 
     @Option(help: "Entries for restart and index.")

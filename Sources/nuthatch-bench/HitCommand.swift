@@ -8,9 +8,9 @@ import Wire
 /// Measures the steps of a memory hit, each alone, in nanoseconds.
 struct HitCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "hit", abstract: "Nanoseconds of each step of a memory hit.")
+        commandName: "hit", abstract: "Prints the nanoseconds of each step of a memory hit.")
 
-    @Option(help: "Times each step is run; at least 1000.")
+    @Option(help: "Number of times each step is run, at least 1000.")
     var rounds = 2_000_000
 
     func validate() throws {

@@ -7,7 +7,7 @@ import Tiers
 struct MarksCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "marks",
-        abstract: "Times look-ups while prefixes and tags are invalidated, and their memory.")
+        abstract: "Measures lookup times and memory while prefixes and tags are invalidated.")
 
     @Option(help: "Prefixes that are invalidated.")
     var prefixes = 100_000

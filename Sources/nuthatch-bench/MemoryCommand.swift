@@ -9,7 +9,7 @@ import Tiers
 struct MemoryCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "memory",
-        abstract: "Resident bytes per entry beside the bytes counted against the limit.")
+        abstract: "Prints resident bytes per entry and the bytes counted against the limit.")
 
     @Option(help: "Entries to store.")
     var entries = 100_000

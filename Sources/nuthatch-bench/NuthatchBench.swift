@@ -5,7 +5,7 @@ import ArgumentParser
 struct NuthatchBench: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "nuthatch-bench",
-        abstract: "Measures parts of a node, and tries whether it outlives kills and churn.",
+        abstract: "Measures parts of a node, and tests whether it survives kills and churn.",
         discussion: "Whole servers are compared over sockets; this is for their parts.",
         subcommands: [
             HitCommand.self, MemoryCommand.self, DiskCommand.self, MarksCommand.self,

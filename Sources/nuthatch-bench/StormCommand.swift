@@ -7,23 +7,23 @@ import NIOPosix
 struct StormCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "storm",
-        abstract: "Times hits on a node of its own while misses go to an origin that is down.",
+        abstract: "Times hits on its own node while misses go to an origin that is down.",
         discussion: """
-            Three kinds of slices take turns in one run: quiet ones; ones in which as many \
+            Three kinds of slices alternate in one run: quiet ones; ones in which as many \
             requests go to another server, which shows what this program's own load costs; and \
             ones in which they go to the node as misses. A time is counted from the instant at \
             which its request was due. A ratio is the median over the rounds, whose slices \
-            follow each other, so that a moment in which the machine did something else counts \
-            for one round only. All requests come from one loop, so that with --loops 1 on two \
+            follow each other, so that a moment in which the machine did something else affects \
+            only one round. All requests come from one loop, so that with --loops 1 on two \
             cores node and requests have a core each. The origin that the images came from is \
-            stopped before the first slice. Misses go to its port, where nobody listens any \
-            more, or with --silent to an address that takes no connection and says nothing.
+            stopped before the first slice. Misses go to its port, where nothing listens any \
+            more, or with --silent to an address that neither accepts nor refuses connections.
             """)
 
-    @Option(help: "Hits a second, over images of 10 KB.")
+    @Option(help: "Hits per second, over images of 10 KB.")
     var hits = 2000
 
-    @Option(help: "Misses a second in a slice with misses.")
+    @Option(help: "Misses per second in a slice with misses.")
     var misses = 2000
 
     @Option(help: "Seconds of each slice.")
@@ -35,7 +35,7 @@ struct StormCommand: AsyncParsableCommand {
     @Option(help: "Images in memory.")
     var images = 1000
 
-    @Flag(help: "The origin takes no connection and does not refuse it either.")
+    @Flag(help: "The origin neither accepts nor refuses connections.")
     var silent = false
 
     @Argument(help: "Further flags of nuthatch serve, after --.")

@@ -9,15 +9,15 @@ struct EvictionCommand: ParsableCommand {
 
     @Argument(
         help: """
-            Trace files: timestamp,key,size a line; .gz is read through gzip. Or the name of a \
+            Trace files: timestamp,key,size per line; .gz is read through gzip. Or the name of a \
             synthetic trace: \(SyntheticTrace.allCases.map(\.rawValue).joined(separator: ", ")).
             """)
     var traces: [String]
 
-    @Option(help: "Cache sizes in per cent of the footprint, separated by commas.")
+    @Option(help: "Cache sizes in percent of the footprint, separated by commas.")
     var percent: String = "1,5,10"
 
-    @Option(help: "Cache sizes in MiB, separated by commas, in place of per cent.")
+    @Option(help: "Cache sizes in MiB, separated by commas, instead of percent.")
     var mib: String?
 
     @Option(help: "Shards that nuthatch splits the cache into by hash.")
@@ -25,7 +25,7 @@ struct EvictionCommand: ParsableCommand {
 
     @Option(
         help: """
-            Least numbers of segments that a disk is cut into, separated by commas; "plan" for \
+            Minimum numbers of segments to divide a disk into, separated by commas; "plan" for \
             what a node does.
             """)
     var segments: String = "plan"
@@ -33,7 +33,7 @@ struct EvictionCommand: ParsableCommand {
     @Option(name: .customLong("object-limit"), help: "Bytes of the largest object that is stored.")
     var objectBytesMax: Int = 64 << 20
 
-    @Flag(help: "One JSON object a line instead of tables.")
+    @Flag(help: "Prints one JSON object per line instead of tables.")
     var json = false
 
     /// A cache size: percent of the footprint, or MiB.

@@ -7,33 +7,32 @@ import Simulation
 struct InvalidationCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "invalidation",
-        abstract: "Looks for a read that breaks a promise of purging, in simulated clusters.",
+        abstract: "Searches simulated clusters for reads that violate a purge guarantee.",
         discussion: """
-            Ends with status 1 if a promise is broken, or if 1,000 seeds or more never reach a \
-            class of trouble. \
-            With --mistakes each node does one thing wrong on purpose, and not finding it is the \
-            failure.
+            Exits with status 1 if a guarantee is violated, or if 1,000 seeds or more never reach \
+            some class of fault. With --mistakes, each node makes one deliberate mistake, and it \
+            is a failure not to find it.
             """)
 
     @Option(help: "Nodes of each cluster, 3 to 250.")
     var nodes = 5
 
-    @Option(help: "Worlds to be played.")
+    @Option(help: "Number of seeds to simulate.")
     var seeds: UInt64 = 100
 
     @Option(help: "The first seed.")
     var first: UInt64 = 0
 
-    @Flag(help: "Plays each mistake until it is found, for at most --seeds seeds.")
+    @Flag(help: "Simulates each mistake until it is found, for at most --seeds seeds.")
     var mistakes = false
 
-    @Option(help: "With 5 % loss: how long so many purges a second take to all, and their cost.")
+    @Option(help: "Measures time to all nodes, and cost, of this many purges a second at 5 % loss.")
     var load: Int?
 
-    @Option(help: "With --load: for how many seconds.")
+    @Option(help: "With --load: the duration in seconds.")
     var seconds = 2
 
-    @Option(help: "With --load: how many nodes are asked, in turn; all if not given.")
+    @Option(help: "With --load: the number of nodes that issue purges in turn. Default: all.")
     var issuers: Int?
 
     func validate() throws {

@@ -12,19 +12,19 @@ struct MembershipCommand: ParsableCommand {
     @Option(help: "Sizes of clusters, 4 to 256, separated by commas.")
     var nodes = "5,50,250"
 
-    @Option(help: "Per cent of packets that have to be sent again, separated by commas.")
+    @Option(help: "Percentages of packets that have to be sent again, separated by commas.")
     var loss = "0,1,5"
 
     @Option(help: "Crashes, leaves and twice as many joins in each cluster.")
     var rounds = 10
 
-    @Option(help: "The seed; of the first play with --plays.")
+    @Option(help: "The seed; with --plays, the first one.")
     var seed: UInt64 = 1
 
-    @Flag(help: "Plays the seed's faults instead and prints the digest of its trace.")
+    @Flag(help: "Plays the seed's faults instead and prints the digest of the trace.")
     var digest = false
 
-    @Option(help: "Plays the faults of so many seeds instead and stops at one that fails.")
+    @Option(help: "Plays the faults of this many seeds instead; stops at the first failure.")
     var plays: UInt64?
 
     func validate() throws {

@@ -5,7 +5,7 @@ import ArgumentParser
 struct NuthatchSim: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "nuthatch-sim",
-        abstract: "Runs the deciding parts of Nuthatch on traces and in simulated worlds.",
+        abstract: "Runs the decision logic of Nuthatch on traces and in simulations.",
         subcommands: [
             VoterSetCommand.self, EvictionCommand.self, InvalidationCommand.self,
             MembershipCommand.self, RingCommand.self,

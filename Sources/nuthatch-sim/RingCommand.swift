@@ -7,12 +7,12 @@ import Ground
 struct RingCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "ring",
-        abstract: "Prints balance and movement of the ring, and how long computing it takes.")
+        abstract: "Prints balance and movement of the ring, and the time to compute it.")
 
     @Option(help: "Numbers of nodes, separated by commas.")
     var nodes: String = "3,5,10,20,50,100,256,1000"
 
-    @Option(help: "Number that the nodes' ids are thrown from.")
+    @Option(help: "Seed of the nodes' ids.")
     var seed: UInt64 = 1
 
     func validate() throws {

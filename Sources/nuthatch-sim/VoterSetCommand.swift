@@ -5,42 +5,42 @@ import Simulation
 struct VoterSetCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "count",
-        abstract: "Plays every run of a small cluster that counts and forgets members.",
+        abstract: "Explores every run of a small cluster that counts and forgets members.",
         discussion: """
-            Ends with status 1 if a generation can have two sets, or if a node can be proven \
-            current without a purge that was durable a fence before; then prints a shortest run. \
-            With --mistakes one thing at a time is done wrong on purpose, and not finding it is \
-            the failure.
+            Exits with status 1 if a generation can have two sets, or if a node can be proven \
+            current without a purge that was durable a fence earlier; then prints a shortest run. \
+            With --mistakes, one deliberate mistake at a time is made, and it is a failure not to \
+            find it.
             """)
 
     @Option(help: "Nodes, 2 to 4.")
     var nodes = 3
 
-    @Option(help: "Changes of the set, one after the other, at most 3.")
+    @Option(help: "Successive changes of the set, at most 3.")
     var changes = 2
 
-    @Option(help: "Crashes that lose what is not synced, at most 2.")
+    @Option(help: "Crashes that lose unsynced data, at most 2.")
     var crashes = 1
 
-    @Option(help: "Ballots that are begun, at most 4.")
+    @Option(help: "Ballots that are started, at most 4.")
     var ballots = 2
 
-    @Option(help: "Nodes that begin ballots, those with the lowest ids.")
+    @Option(help: "Nodes that start ballots: those with the lowest ids.")
     var owners = 2
 
-    @Option(help: "Answers that arrive later than they were given, at most 2.")
+    @Option(help: "Replies that are delivered late, at most 2.")
     var late = 0
 
-    @Flag(help: "Has votes for a set that is not settled given again, at any time.")
+    @Flag(help: "Repeats votes for an unsettled set at any time.")
     var repeats = false
 
     @Option(help: "Members of the first set, if not each number once.")
     var first: Int?
 
-    @Option(help: "Gives up after so many states.")
+    @Option(help: "Number of states after which to give up.")
     var statesMax = 100_000_000
 
-    @Flag(help: "Leaves out the purge: whether sets are agreed on, and nothing else.")
+    @Flag(help: "Leaves out the purge: checks only agreement on sets.")
     var agreement = false
 
     @Flag(help: "Finds each mistake within bounds of its own.")

@@ -6,9 +6,9 @@ struct Drain: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Take a node off the ring and hand over what it owns, or put it back.",
         discussion: """
-            The node owns nothing from then on, /readyz answers 503, and it goes on answering. \
-            Shows how much is left to be handed over, until nothing is, or nobody answers for what \
-            is left. Ending the command does not end the drain; --undo does.
+            From then on the node owns nothing and /readyz answers 503, but it goes on serving. \
+            Shows how much is still to be handed over, until nothing is left or no node responds \
+            for the rest. Interrupting the command does not end the drain; --undo does.
 
             \(NodeConnectionHelp.localNodeHelp)
 

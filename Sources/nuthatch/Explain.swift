@@ -7,15 +7,15 @@ struct Explain: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Explain settings, and the keys of sites and images.",
         discussion: """
-            Prints the meaning, what is allowed and the default. The keys of the blocks sites and \
-            images have no flags: they are given in the file that --config names.
+            Prints the meaning, the allowed values and the default. The keys of the blocks sites \
+            and images have no flags: they are given in the file named by --config.
 
             Examples:
               nuthatch explain sites
               nuthatch explain images
               nuthatch explain memory-limit grace
 
-            Exit status: 0, or 64 if nothing has a name that is given.
+            Exit status: 0, or 64 if a name is neither a setting nor a key.
             """)
 
     @Argument(

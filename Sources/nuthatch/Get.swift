@@ -5,12 +5,12 @@ import NodeConfiguration
 /// The command `nuthatch get`.
 struct Get: ParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Get an image as a client would, or see how it is answered.",
+        abstract: "Get an image as a client would, or show how it is served.",
         discussion: """
-            Asks the node where it serves clients in clear text: TLS is not spoken. A file is \
-            there only when it is whole.
+            Sends the request to the node's cleartext port for clients: TLS is not supported. The \
+            output file appears only when it is complete.
 
-            The node of this machine is found by plain-listen and listen, in the flags, the \
+            The node of this machine is found by plain-listen and listen, from the flags, the \
             environment and the file of serve.
 
             Examples:
@@ -18,9 +18,9 @@ struct Get: ParsableCommand {
               nuthatch get --head --header 'Accept: image/avif' https://img.example/a.jpg
               nuthatch get --site-url --base 10.0.0.7 http://www.example.com/ >index.html
 
-            Exit status: 0 if it was got, 1 if the answer is an error or the file cannot be \
-            written, 64 for a command line that cannot be read, 69 if no node answered, or not all \
-            of it came, 78 if the settings do not say where one is.
+            Exit status: 0 on success, 1 if the response is an error or the file cannot be \
+            written, 64 if the command line is invalid, 69 if no node responded or the response \
+            is incomplete, 78 if the settings do not say which node to query.
             """)
 
     @Argument(help: "The URL of the image.")
@@ -32,25 +32,26 @@ struct Get: ParsableCommand {
         completion: .file())
     var output: String?
 
-    @Flag(help: "Show status, Cache-Status, type, size, time and fields, and not the body (HEAD).")
+    @Flag(help: "Show status, Cache-Status, type, size, time and fields, without the body (HEAD).")
     var head = false
 
     @Option(
         help: ArgumentHelp(
-            "A field of the request. May be repeated.", valueName: "name: value"))
+            "A request field. May be repeated.", valueName: "name: value"))
     var header: [String] = []
 
     @Option(
         help: ArgumentHelp(
-            "Where clients are served. Default: the node of this machine.", valueName: "url"))
+            "URL where clients are served. Default: the node of this machine.", valueName: "url"))
     var base: String?
 
-    @Flag(help: "The URL is that of a site: its host is asked for, and its path.")
+    @Flag(help: "The URL is that of a site: request its path, with its host.")
     var siteUrl = false
 
     @Option(
         help: ArgumentHelp(
-            "Time for the whole of it. Units: ms, s, m, h, d. Default: 1m.", valueName: "duration"))
+            "Time for the whole transfer. Units: ms, s, m, h, d. Default: 1m.",
+            valueName: "duration"))
     var timeout: String?
 
     @Flag(help: "Print JSON, for programs; with --head or --output.")

@@ -4,7 +4,7 @@ import Client
 /// The command `nuthatch members` with its subcommands.
 struct Members: ParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Show the members of the cluster, forget some, open or recover one.",
+        abstract: "Show or forget members of the cluster; bootstrap or recover a cluster.",
         discussion: """
             \(NodeConnectionHelp.localNodeHelp)
 
@@ -27,13 +27,13 @@ struct Members: ParsableCommand {
 struct MembersList: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "list",
-        abstract: "Show who is in the cluster, as the node believes.",
+        abstract: "Show the members of the cluster, as the node sees them.",
         discussion: """
-            One line for each member: its id, with a star if it is the node that is asked; its \
-            state; whether it is counted, so that majorities and receipts wait for it; whether \
-            there is a connection with it; how long ago it last said what it has; its share of \
-            the keys; and where its peers reach it. A member that is counted and was not seen \
-            since the node started is unknown.
+            One line for each member: its id, with a star if it is the queried node; its state; \
+            whether it is counted, so that majorities and receipts wait for it; whether there is \
+            a connection to it; how long ago it last reported what it has; its share of the keys; \
+            and the address where peers reach it. A member that is counted, but has not been seen \
+            since the node started, is unknown.
 
             Example:
               nuthatch members list --json
@@ -51,16 +51,16 @@ struct MembersList: ParsableCommand {
 struct MembersForget: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "forget",
-        abstract: "Count members no longer that will not come back.",
+        abstract: "Stop counting members that will not come back.",
         discussion: """
-            Receipts wait no longer for them, and majorities are of the others. Say it only of \
-            nodes that do not run: one that answered a minute ago may still be refused. The \
+            Receipts no longer wait for them, and majorities are of the others. Use it only for \
+            nodes that do not run: one that responded a minute ago may still be refused. The \
             others agree on it a moment after the command has ended; `nuthatch members` shows when \
             they have.
 
-            Where the fence is closed because half are gone, say all of them at once: those that \
-            are left need no vote of theirs. It is refused where those may not know every purge; \
-            then `nuthatch members recover` has the count begin anew.
+            If the fence is closed because half of the members are gone, name all of them at once: \
+            the remaining ones then need no votes from them. This is refused if the remaining ones \
+            may not know every purge; then use `nuthatch members recover`.
 
             Examples:
               nuthatch members forget 0123456789abcdef0123456789abcdef
@@ -91,10 +91,10 @@ struct MembersBootstrap: ParsableCommand {
         commandName: "bootstrap",
         abstract: "Open a cluster with a node that has found none.",
         discussion: """
-            A node with --join that reaches nobody waits, because others may have a cluster with \
-            purges that it does not know; `nuthatch status` says what is missing. Say this only if \
-            no other node has one, and to one node alone: two clusters that were opened apart do \
-            not become one by themselves.
+            A node with --join that reaches no other node waits, because others may have a cluster \
+            with purges that it does not know; `nuthatch status` shows what is missing. Use this \
+            only if no other node has a cluster, and on one node only: two clusters that were \
+            opened separately do not merge by themselves.
 
             Example:
               nuthatch members bootstrap --node 10.0.0.7:8081
@@ -112,17 +112,17 @@ struct MembersBootstrap: ParsableCommand {
 struct MembersRecover: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "recover",
-        abstract: "Begin the count anew with a node that stays fenced.",
+        abstract: "Start the voter set anew with a node that stays fenced.",
         discussion: """
-            For a cluster that cannot agree any more on who is counted: more than half of its \
-            members are gone for good, two clusters that were opened apart have met, or the log \
-            says that invalidations contradict each other. The node that is asked is the only one \
-            counted at first; every node that reaches it follows it and is counted again. What any \
-            of them holds is asked about at its origin once, so that no purge is lost, whoever had \
-            it. A node that is proven current refuses.
+            For a cluster that can no longer agree on who is counted: more than half of its \
+            members are gone for good, two clusters that were opened separately have met, or the \
+            log says that invalidations contradict each other. At first only the queried node is \
+            counted; every node that reaches it follows it and is counted again. Each entry that \
+            any of them holds is revalidated with its origin once, so that no purge is lost, \
+            whichever node had it. A node that is proven current refuses.
 
-            Say it to one node. Nodes that do not reach it must not run: they would go on with the \
-            count of before.
+            Use it on one node only. Nodes that do not reach it must not run: they would go on \
+            with the previous voter set.
 
             Example:
               nuthatch members recover --yes --node 10.0.0.7:8081
@@ -130,7 +130,7 @@ struct MembersRecover: ParsableCommand {
             \(NodeConnectionHelp.exitStatusHelp())
             """)
 
-    @Flag(help: "Do not ask before.")
+    @Flag(help: "Do not ask for confirmation.")
     var yes = false
 
     @OptionGroup

@@ -6,21 +6,21 @@ import NodeConfiguration
 struct NodeConnectionOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
-            "Admin port of the node that is asked; its port is 8081 if none is said. Default: what "
-                + "NUTHATCH_NODE says, or the node of this machine.", valueName: "host:port"))
+            "Admin address of the node to query; the port defaults to 8081. Default: "
+                + "NUTHATCH_NODE, or the node of this machine.", valueName: "host:port"))
     var node: [String] = []
 
     @Option(
         help: ArgumentHelp(
-            "File with the token that proves who asks: a token alone, or lines as in "
-                + "admin-token-file. Default: what NUTHATCH_TOKEN_FILE says, or the node's own.",
+            "File with the token to authenticate with: a token alone, or lines as in "
+                + "admin-token-file. Default: NUTHATCH_TOKEN_FILE, or the node's own.",
             valueName: "path"),
         completion: .file())
     var tokenFile: String?
 
     @Option(
         help: ArgumentHelp(
-            "Time for each answer. Units: ms, s, m, h, d. Default: 3s.", valueName: "duration"))
+            "Time for each response. Units: ms, s, m, h, d. Default: 3s.", valueName: "duration"))
     var timeout: String?
 
     @Flag(help: "Print JSON, for programs.")
@@ -42,18 +42,18 @@ struct NodeConnectionOptions: ParsableArguments {
 /// The common end of the help of these commands.
 enum NodeConnectionHelp {
     static let localNodeHelp = """
-        The node of this machine or container is found as serve would find it: by the flags, the \
-        environment and the file of serve, of which only admin-listen and admin-token-file matter.
+        The node of this machine or container is found from the flags, the environment and the \
+        file of serve, of which only admin-listen and admin-token-file matter.
         """
 
     /// Returns the exit statuses; `others` are those that the command has in addition.
     static func exitStatusHelp(_ others: String = "") -> String {
-        "Exit status: 0 if it was done, 1 if the node refused or has no such thing, 64 for a "
-            + "command line that cannot be read, 69 if no node answered, \(others)78 if the "
-            + "settings do not say where one is."
+        "Exit status: 0 on success, 1 if the node refused or has no such object, 64 if the "
+            + "command line is invalid, 69 if no node responded, \(others)78 if the settings do "
+            + "not say which node to query."
     }
 
-    static let timeoutStatus = "75 if it was not over in time, "
+    static let timeoutStatus = "75 if it was not complete in time, "
 }
 
 extension CommandOutcome {
@@ -67,12 +67,12 @@ extension CommandOutcome {
 
 /// The options of a command for waiting until an operation is complete.
 struct WaitOptions: ParsableArguments {
-    @Flag(help: "Do not wait until it is over.")
+    @Flag(help: "Do not wait for completion.")
     var noWait = false
 
     @Option(
         help: ArgumentHelp(
-            "How long that is waited for. Units: ms, s, m, h, d. Default: as long as it takes.",
+            "How long to wait for completion. Units: ms, s, m, h, d. Default: no limit.",
             valueName: "duration"))
     var within: String?
 

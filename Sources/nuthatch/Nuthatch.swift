@@ -9,10 +9,10 @@ struct Nuthatch: AsyncParsableCommand {
         commandName: "nuthatch",
         abstract: "A cache node for images.",
         discussion: """
-            serve runs a node; the others ask running nodes, sign URLs and check settings. People \
-            get tables, programs JSON (--json). Each command's help has examples and says what its \
-            exit status means. A shell completes what `nuthatch --generate-completion-script bash` \
-            (zsh, fish) tells it.
+            serve runs a node; the other commands query running nodes, sign URLs and check \
+            settings. Output is tables for people, or JSON for programs (--json). The help of each \
+            command has examples and explains its exit status. For shell completion, use the \
+            output of `nuthatch --generate-completion-script bash` (zsh, fish).
             """,
         version: Configuration.versionText,
         subcommands: [
@@ -32,7 +32,7 @@ struct Version: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Print the version.",
         discussion: """
-            Of this program and of the libraries it is linked with.
+            The versions of this program and of the libraries it is linked with.
 
             Example:
               nuthatch version

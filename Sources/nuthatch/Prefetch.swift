@@ -6,9 +6,9 @@ struct Prefetch: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Fetch images before clients ask for them.",
         discussion: """
-            The node asks for each URL as a client of it would, so that the image is where it \
-            belongs: at its owners. Shows how far it is; ending the command does not end it. While \
-            as many prefetches run as may, it waits for its turn, unless it is not to wait.
+            The node requests each URL as a client would, so that the image is stored by its \
+            owners. Shows progress; interrupting the command does not end the prefetch. If the \
+            limit on running prefetches is reached, it waits for its turn, unless --no-wait is set.
 
             \(NodeConnectionHelp.localNodeHelp)
 
@@ -17,28 +17,28 @@ struct Prefetch: ParsableCommand {
               sort -u urls.txt | nuthatch prefetch --file -
               nuthatch prefetch --no-wait --sitemap https://www.example/sitemap.xml
 
-            \(NodeConnectionHelp.exitStatusHelp(NodeConnectionHelp.timeoutStatus)) It is 1, too, \
-            if a URL or a sitemap could not be fetched, and all was over in time.
+            \(NodeConnectionHelp.exitStatusHelp(NodeConnectionHelp.timeoutStatus)) It is also 1 \
+            if all was complete in time, but a URL or a sitemap could not be fetched.
             """)
 
-    @Argument(help: "URLs of images, or of sites that the node answers for.")
+    @Argument(help: "URLs of images, or of sites that the node serves.")
     var urls: [String] = []
 
     @Option(
         name: .shortAndLong,
         help: ArgumentHelp(
-            "File with a URL on each line, or - for standard input; empty lines and those that "
-                + "begin with # are passed over. May be repeated.", valueName: "path"),
+            "File with one URL per line, or - for standard input; empty lines and those that "
+                + "begin with # are ignored. May be repeated.", valueName: "path"),
         completion: .file())
     var file: [String] = []
 
-    @Option(help: ArgumentHelp("URL of a sitemap, whose URLs are fetched.", valueName: "url"))
+    @Option(help: ArgumentHelp("URL of a sitemap whose URLs are fetched.", valueName: "url"))
     var sitemap: String?
 
     @Option(
         help: ArgumentHelp(
-            "The value of Accept with which images are asked for, which decides what variant is "
-                + "kept. Default: */*.", valueName: "types"))
+            "The value of Accept in the requests, which decides which variant is stored. "
+                + "Default: */*.", valueName: "types"))
     var accept: String?
 
     @OptionGroup

@@ -6,8 +6,8 @@ struct Purge: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Purge URLs, prefixes, tags or everything on every node.",
         discussion: """
-            Shows the receipt while it fills in, member by member. A purge that was issued reaches \
-            every node, also when this command does not wait for it.
+            Shows the receipt as members confirm, one by one. A purge that was issued reaches \
+            every node, even if this command does not wait for it.
 
             \(NodeConnectionHelp.localNodeHelp)
 
@@ -26,39 +26,39 @@ struct Purge: ParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "A host, or a host and a path: all below it. May be repeated.", valueName: "url"))
+            "A host, or a host and a path: all URLs below it. May be repeated.", valueName: "url"))
     var prefix: [String] = []
 
     @Option(
         help: ArgumentHelp(
-            "All answers with this tag. May be repeated.", valueName: "tag"))
+            "All responses with this tag. May be repeated.", valueName: "tag"))
     var tag: [String] = []
 
-    @Flag(help: "Everything. Asks on the terminal whether it is meant.")
+    @Flag(help: "Everything. Asks for confirmation on the terminal.")
     var everything = false
 
-    @Flag(help: "Do not ask whether everything is meant.")
+    @Flag(help: "Do not ask for confirmation.")
     var yes = false
 
-    @Flag(help: "Leave it stale, in place of gone: the origin is asked whether it still holds.")
+    @Flag(help: "Make entries stale instead of removing them, so that they are revalidated.")
     var soft = false
 
     @Option(
         help: ArgumentHelp(
-            "Makes a repeat harmless: the same purge with the same id is done once.",
+            "Id that makes a retry harmless: the same purge with the same id is done once.",
             valueName: "id"))
     var id: String?
 
     @Option(
         help: ArgumentHelp(
-            "all: until every member in reach has confirmed. issued: until it is on the node's "
-                + "disk, and sent. none: not at all. Default: all.", valueName: "what"),
+            "all: wait until every reachable member has confirmed. issued: until the purge is on "
+                + "the node's disk, and sent. none: do not wait. Default: all.", valueName: "what"),
         completion: .list(PurgeWaitTarget.allCases.map(\.rawValue)))
     var wait: String?
 
     @Option(
         help: ArgumentHelp(
-            "How long that is waited for. Units: ms, s, m, h, d. Default: 10s.",
+            "How long to wait for that. Units: ms, s, m, h, d. Default: 10s.",
             valueName: "duration"))
     var within: String?
 

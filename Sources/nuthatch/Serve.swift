@@ -7,13 +7,14 @@ struct Serve: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Serve images until SIGTERM or SIGINT.",
         discussion: """
-            A flag beats its environment variable, which beats the key of the same name in the \
-            file that --config names, which beats the default. The blocks sites and images of the \
-            file have keys without flags: nuthatch explain sites, and explain images, print them.
+            A flag overrides its environment variable, which overrides the key of the same name in \
+            the file named by --config, which overrides the default. The blocks sites and images \
+            of the file have keys without flags: nuthatch explain sites and explain images print \
+            them.
 
-            SIGHUP reads the file again: all settings that a running node can change change at \
-            once, or none does when anything is wrong. SIGTERM and SIGINT end what is under way \
-            within --drain-timeout; a second one ends at once.
+            SIGHUP rereads the file: all settings that a running node can change are changed \
+            together, or none if there is an error. After SIGTERM or SIGINT running requests may \
+            finish within --drain-timeout; a second signal ends the node at once.
 
             Examples:
               nuthatch serve --allow-private-origin 127.0.0.0/8
@@ -21,9 +22,8 @@ struct Serve: AsyncParsableCommand {
               nuthatch serve --listen 0.0.0.0:8080 --allow-origin '*.example.com'
               nuthatch serve --config /etc/nuthatch/nuthatch.yaml
 
-            Exit status: 0 when everything under way was ended, 1 when something was broken off \
-            or a port could not be opened, 64 for a command line that cannot be read, 78 for \
-            settings that are refused.
+            Exit status: 0 if all running requests finished, 1 if some were cut off or a port \
+            could not be opened, 64 if the command line is invalid, 78 if the settings are invalid.
             """)
 
     @OptionGroup
@@ -41,11 +41,11 @@ struct Serve: AsyncParsableCommand {
 struct CheckConfig: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "check-config",
-        abstract: "Check the settings that serve would take, and change nothing.",
+        abstract: "Check the settings that serve would use, and change nothing.",
         discussion: """
-            Takes the flags, the environment and the file of serve. Prints each setting that \
-            something gives, with its source, in the form of a file of settings; warnings and \
-            faults, all of them, go to standard error.
+            Takes the flags, the environment and the file of serve. Prints each setting that is \
+            set, with its source, in the format of a settings file; all warnings and errors go to \
+            standard error.
 
             Example:
               nuthatch check-config --config /etc/nuthatch/nuthatch.yaml

@@ -6,41 +6,41 @@ import Platform
 /// The command `nuthatch sign`, which signs URLs.
 struct Sign: ParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Sign URLs for nodes that serve only what is signed.",
+        abstract: "Sign URLs for nodes that serve only signed URLs.",
         discussion: """
-            Prints each URL as clients are to ask for it, a line each: of an image the request to \
-            the API, of a site (--site) the URL with its signature. The first key of the file \
-            signs. Without --expires-in and --expires-at the URL is good for as long as its key is.
+            Prints each URL as clients are to request it, one per line: for an image the request \
+            to the API, for a site (--site) the URL with its signature. The first key of the file \
+            signs. Without --expires-in and --expires-at a URL is valid for as long as its key is.
 
             Examples:
               nuthatch sign --signing-key-file keys --expires-in 1h http://a.example/b.jpg
               nuthatch sign --signing-key-file keys --site www.example.com /a.jpg?width=3
 
-            Exit status: 0 if all were signed, 64 for a command line that cannot be read or a URL \
-            that cannot be signed, 78 for a file of keys that is refused.
+            Exit status: 0 if all were signed, 64 if the command line is invalid or a URL cannot \
+            be signed, 78 if the key file is invalid.
             """)
 
     @Option(
         help: ArgumentHelp(
-            "File with the keys. Default: what NUTHATCH_SIGNING_KEY_FILE says.", valueName: "path"),
+            "File with the keys. Default: NUTHATCH_SIGNING_KEY_FILE.", valueName: "path"),
         completion: .file())
     var signingKeyFile: String?
 
     @Option(
         help: ArgumentHelp(
-            "Time from now for which the URLs are good. Units: ms, s, m, h, d.",
+            "Time from now for which the URLs are valid. Units: ms, s, m, h, d.",
             valueName: "duration"))
     var expiresIn: String?
 
     @Option(
         help: ArgumentHelp(
-            "Time until which the URLs are good, in seconds since 1970.", valueName: "seconds"))
+            "Time until which the URLs are valid, in seconds since 1970.", valueName: "seconds"))
     var expiresAt: String?
 
     @Option(
         help: ArgumentHelp(
-            "Address of the node that images are asked of, e.g. http://127.0.0.1:8080; without "
-                + "it only the request's target is printed.", valueName: "url"))
+            "Address of the node that serves the images, e.g. http://127.0.0.1:8080; without "
+                + "it only the request target is printed.", valueName: "url"))
     var base: String?
 
     @Option(
@@ -49,7 +49,7 @@ struct Sign: ParsableCommand {
                 + "HOST:PORT or *.", valueName: "name"))
     var site: String?
 
-    @Argument(help: "The URLs; of a site with a name also paths with their queries.")
+    @Argument(help: "The URLs; for a named site also paths with their queries.")
     var urls: [String]
 
     func validate() throws {

@@ -5,11 +5,11 @@ import NodeConfiguration
 /// The command `nuthatch status`.
 struct Status: ParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Show how things stand with one node or several.",
+        abstract: "Show the status of one node or several.",
         discussion: """
-            Health, what memory and disk hold, the hit ratio, what origins gave, the cluster, and \
-            purges that somebody has not confirmed; of several nodes a table. They are asked at \
-            the same time.
+            Health, the contents of memory and disk, the hit ratio, origin traffic, the cluster, \
+            and purges that a member has not confirmed; for several nodes a table. They are \
+            queried in parallel.
 
             \(NodeConnectionHelp.localNodeHelp)
 
@@ -18,7 +18,7 @@ struct Status: ParsableCommand {
               nuthatch status --node 10.0.0.7 --node 10.0.0.8 --node 10.0.0.9
               nuthatch status --json | jq .statistics.requests
 
-            \(NodeConnectionHelp.exitStatusHelp()) Of several nodes all have to answer.
+            \(NodeConnectionHelp.exitStatusHelp()) If several are named, all must respond.
             """)
 
     @OptionGroup
@@ -33,7 +33,7 @@ struct Inspect: ParsableCommand {
         abstract: "Show what a node holds under a URL, and what it would do with it.",
         discussion: """
             Each stored variant with its tier, age and freshness, what a client would get now and \
-            why, and which nodes own it. Neither the origin nor another node is asked.
+            why, and which nodes own it. No request goes to the origin or to another node.
 
             \(NodeConnectionHelp.localNodeHelp)
 
@@ -47,7 +47,7 @@ struct Inspect: ParsableCommand {
     @Argument(help: "The client's URL, or the origin's.")
     var url: String
 
-    @Flag(help: "Show the stored heads, too.")
+    @Flag(help: "Also show the stored heads.")
     var head = false
 
     @OptionGroup
@@ -62,7 +62,7 @@ struct Health: ParsableCommand {
         abstract: "Ask the node of this machine or container whether it is ready.",
         discussion: """
             Takes the flags, the environment and the file of serve, of which only listen and \
-            admin-listen matter. Asks for /readyz on the admin port, or if that is off on the \
+            admin-listen matter. Requests /readyz from the admin port, or if that is off from the \
             first address for clients.
 
             Examples:
@@ -74,7 +74,7 @@ struct Health: ParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "Time for the whole of it. Units: ms, s, m, h, d. Default: 3s.", valueName: "duration"))
+            "Time for the whole check. Units: ms, s, m, h, d. Default: 3s.", valueName: "duration"))
     var timeout: String?
 
     @OptionGroup

@@ -7,10 +7,10 @@ struct Top: ParsableCommand {
         abstract: "Watch nodes at work, on the terminal.",
         discussion: """
             Traffic, hit ratios and latencies of each node and of all together, members that are \
-            down or fenced, what is asked for most, and the last purges. q quits, ? shows the \
-            other keys. Where one node is named, members of its cluster on other hosts are \
-            watched, too, if they answer at the same port without a token, which is sent to those \
-            alone that are named.
+            down or fenced, the most requested images, and the latest purges. q quits, ? shows \
+            the other keys. If one node is named, members of its cluster on other hosts are \
+            watched as well, provided they respond at the same port without a token: the token is \
+            sent only to nodes that are named.
 
             \(NodeConnectionHelp.localNodeHelp)
 
@@ -25,13 +25,13 @@ struct Top: ParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "How often the nodes are asked, at least 100ms. Units: ms, s, m, h, d. Default: 1s.",
+            "How often to query the nodes, at least 100ms. Units: ms, s, m, h, d. Default: 1s.",
             valueName: "duration"))
     var interval: String?
 
     @Flag(
         help: """
-            Print one picture without control codes, and end; with --json one line for each node.
+            Print one picture without control codes, and exit; with --json one line for each node.
             """)
     var once = false
 

@@ -61,7 +61,7 @@ struct SettingTableTests {
     func helpIsComplete() {
         #expect(
             Setting.memory.memoryLimit.setting.help == """
-                Memory that stored images may take, heads and bookkeeping included. \
+                Memory for stored images, including heads and bookkeeping. \
                 Allowed: 16MiB…1TiB. Units: B, KB, MB, GB, KiB, MiB, GiB, TiB. \
                 Default: 512MiB. Environment: NUTHATCH_MEMORY_LIMIT.
                 """)

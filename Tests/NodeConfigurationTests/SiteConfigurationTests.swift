@@ -217,7 +217,7 @@ struct SiteConfigurationTests {
                 "site a.example: grace (from n.yaml, line 5): \"10\" is refused; "
                     + "allowed: a duration of 0s…3650d in ms, s, m, h, d, e.g. 10m",
                 "site a.example: methods (from n.yaml, line 6): a value of another shape is "
-                    + "needed here; allowed: a list of methods, in their own case, "
+                    + "needed here; allowed: a list of methods, case-sensitive, "
                     + "e.g. [GET, HEAD]",
                 "\"b example\" (from n.yaml, line 7) is no host of a site; "
                     + "allowed: *, HOST or HOST:PORT, e.g. www.example.com",
@@ -228,8 +228,8 @@ struct SiteConfigurationTests {
                     + "allowed: http://ORIGIN[:PORT][/PATH] or https://ORIGIN[:PORT][/PATH], "
                     + "e.g. http://127.0.0.1:9000",
                 "site e.example: set-response-fields (from n.yaml, line 10): \"Content-Length\" "
-                    + "is refused; allowed: a mapping of field names to values, none of them of "
-                    + "framing or one hop, e.g. {Access-Control-Allow-Origin: \"*\"}",
+                    + "is refused; allowed: a mapping of field names to values, without framing "
+                    + "and hop-by-hop fields, e.g. {Access-Control-Allow-Origin: \"*\"}",
                 "site f.example: negative-ttl (from n.yaml, line 11): \"404\" is given twice; "
                     + "allowed: a mapping or a list of STATUS=DURATION, STATUS of 200…599, "
                     + "e.g. {404: 10s}",

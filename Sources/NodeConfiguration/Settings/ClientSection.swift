@@ -8,70 +8,70 @@ package struct ClientSection: SettingSection {
     package let trustedProxy = SettingKey(
         "trusted-proxy", listOf: .network,
         meaning: "Networks whose connections begin with the PROXY protocol, version 1 or 2",
-        advice: "Name only load balancers that send it: they say who connects, and no more.")
+        advice: "Name only load balancers that send it; it gives the client's address and no more.")
 
     package let forwardedFrom = SettingKey(
         "forwarded-from", listOf: .network,
-        meaning: "Networks of proxies that write X-Forwarded-For, -Proto and -Host themselves",
-        advice: "Client, scheme and host are what they say; from others these fields end here.")
+        meaning: "Networks of proxies that set X-Forwarded-For, -Proto and -Host themselves",
+        advice: "They determine client, scheme and host; from others these fields are not trusted.")
 
     package let purgeFrom = SettingKey(
         "purge-from", listOf: .network,
         meaning: "Networks of clients that may use PURGE without a token",
-        advice: "A proxy that says nothing of clients lends its address to all behind it.")
+        advice: "A proxy that does not identify its clients lends its address to all behind it.")
 
     package let purgeTokenFile = SettingKey(
         "purge-token-file", .path, example: "/etc/nuthatch/purge-tokens",
         meaning: "File with the bearer tokens of clients that may use PURGE",
-        advice: "A token a line, at least 16 characters; read again at SIGHUP.")
+        advice: "One token per line, at least 16 characters; reread on SIGHUP.")
 
     package let connectionsLimit = SettingKey(
         "connections-limit", .countOrNone(0...10_000_000), default: "0",
         note: "0 (what the descriptor limit allows)", needsRestart: true,
-        meaning: "Connections of clients at one time",
+        meaning: "Concurrent connections of clients",
         advice: "If connections are refused, raise the descriptor limit (ulimit -n) first.")
 
     package let connectionsPerClient = SettingKey(
         "connections-per-client", .countOrNone(0...10_000_000), default: "0",
         note: "0 (a quarter, at least 256, at most three quarters; none on loopback)",
-        meaning: "Connections of one client's address, or /64 of IPv6, at one time",
-        advice: "A proxy without the PROXY protocol is one client: raise it to its needs.")
+        meaning: "Concurrent connections from one client address, or one IPv6 /64",
+        advice: "A proxy without the PROXY protocol is one client: raise the limit to its needs.")
 
     package let pipelineLimit = SettingKey(
         "pipeline-limit", .bytes(1 << 10...16 << 20), default: "64KiB",
-        meaning: "Bytes of further requests read from a connection while one is answered",
-        advice: "Above it the node reads no further until answers are sent; nothing is lost.")
+        meaning: "Bytes of further requests read from a connection while one is being answered",
+        advice: "Above it the node stops reading until responses are sent; nothing is lost.")
 
     package let requestHeadLimit = SettingKey(
         "request-head-limit", .bytes(1 << 10...1 << 20), default: "32KiB",
         meaning: "Largest head of a request",
-        advice: "Clients above it get 431; large cookies are the usual cause.")
+        advice: "Larger ones get 431; large cookies are the usual cause.")
 
     package let requestFieldsLimit = SettingKey(
         "request-fields-limit", .count(8...10_000), default: "100",
         meaning: "Field lines of one request",
-        advice: "Clients above it get 431; ordinary ones send fewer than 40.")
+        advice: "Requests with more get 431; ordinary ones have fewer than 40.")
 
     package let requestBodyLimit = SettingKey(
         "request-body-limit", .bytes(0...1 << 30), default: "1MiB",
-        meaning: "Largest body of a request; bodies are read and dropped",
-        advice: "Clients above it get 413; a client of images has no need of a body.")
+        meaning: "Largest body of a request; bodies are read and discarded",
+        advice: "Larger ones get 413; requests for images need no body.")
 
     package let urlLimit = SettingKey(
         "url-limit", .bytes(256...64 << 10), default: "8KiB",
         note: "8KiB, or request-head-limit where that is less",
         meaning: "Longest URL of an image, in bytes; a longer one gets 414",
-        advice: "At most request-head-limit; raise both where origins have longer ones.")
+        advice: "At most request-head-limit; raise both if origins use longer ones.")
 
     package let rangesLimit = SettingKey(
         "ranges-limit", .count(1...1000), default: "16",
-        meaning: "Ranges that one request may ask for",
-        advice: "A request for more is answered with the whole image.")
+        meaning: "Ranges that one request may name",
+        advice: "A request for more gets the whole image.")
 
     package let idleTimeout = SettingKey(
         "idle-timeout", .duration(.timeLimits), default: "60s",
         meaning: "Time for which a connection may stay open without a request",
-        advice: "Shorten it if idle clients take all connections.")
+        advice: "Shorten it if idle clients use up the connections.")
 
     package let headTimeout = SettingKey(
         "head-timeout", .duration(.timeLimits), default: "10s",
@@ -85,16 +85,16 @@ package struct ClientSection: SettingSection {
 
     package let bodyMinRate = SettingKey(
         "body-min-rate", .bytes(1...1 << 30), default: "1KiB",
-        meaning: "Bytes of a body to a site for which body-timeout is a second longer",
+        meaning: "Bytes of a request body to a site that extend body-timeout by one second",
         advice: "A slower client gets 408; lower it only for clients on very slow links.")
 
     package let sendTimeout = SettingKey(
         "send-timeout", .duration(.timeLimits), default: "60s",
-        meaning: "Time in which a client takes not one byte of its answer",
+        meaning: "Longest time in which a client accepts no byte of its response",
         advice: "Shorten it if stalled clients hold memory.")
 
     package let streamsLimit = SettingKey(
         "streams-limit", .count(1...1000), default: "128",
-        meaning: "Requests at one time on one connection of HTTP/2",
-        advice: "Clients wait above it; browsers ask for fewer than 128 at a time.")
+        meaning: "Concurrent requests on one HTTP/2 connection",
+        advice: "Above it clients wait; browsers send fewer than 128 at a time.")
 }

@@ -10,23 +10,23 @@ package struct TLSSection: SettingSection {
     package let tlsCertificate = SettingKey(
         "tls-certificate", listOf: .path, example: "/etc/nuthatch/tls/www.pem",
         meaning: "PEM file with a certificate and those of its issuers; turns TLS on",
-        advice: "One for each tls-key, in the same order. SIGHUP reads them again, but turns TLS "
-            + "neither on nor off. A file of the same name with .ocsp behind it is stapled.")
+        advice: "One for each tls-key, in the same order. SIGHUP rereads them, but does not turn "
+            + "TLS on or off. A file of the same name with .ocsp appended is stapled.")
 
     package let tlsKey = SettingKey(
         "tls-key", listOf: .path, example: "/etc/nuthatch/tls/www.key",
-        meaning: "PEM file with the key of a certificate",
+        meaning: "PEM file with a certificate's private key",
         advice: "One for each tls-certificate, in the same order; only the node may read it.")
 
     package let plainListen = SettingKey(
         "plain-listen", listOf: .address, example: "127.0.0.1:8088", needsRestart: true,
-        meaning: "Where clients are served in clear text while listen speaks TLS",
+        meaning: "Where clients are served in clear text while listen uses TLS",
         advice: "For a load balancer on the same machine; give clients TLS.")
 
     package let tlsMinimum = SettingKey(
         "tls-minimum", .tlsVersion, default: "1.2",
-        meaning: "Oldest version of TLS that clients may speak",
-        advice: "1.3 where no client is older than 2018.")
+        meaning: "Lowest TLS version accepted from clients",
+        advice: "Use 1.3 where no client is older than 2018.")
 
     package let tlsHandshakeTimeout = SettingKey(
         "tls-handshake-timeout", .duration(.timeLimits), default: "10s",
@@ -35,26 +35,27 @@ package struct TLSSection: SettingSection {
 
     package let tlsHandshakesLimit = SettingKey(
         "tls-handshakes-limit", .count(1...1_000_000), default: "2048",
-        meaning: "TLS handshakes with clients at one time, over all event loops",
-        advice: "Clients above it are closed; a handshake costs a thousand hits or so.")
+        meaning: "Concurrent TLS handshakes with clients, over all event loops",
+        advice: "Connections above it are closed; a handshake costs about as much as 1000 hits.")
 
     package let clientCA = SettingKey(
         "client-ca", .path, example: "/etc/nuthatch/tls/ca.pem",
-        meaning: "PEM file with the issuers of operators' certificates; admin-listen asks them",
+        meaning:
+            "PEM file with the issuers of the certificates that admin-listen asks operators for",
         advice: "The admin port then speaks TLS, with the first tls-certificate.")
 
     package let originCA = SettingKey(
         "origin-ca", listOf: .path, example: "/etc/nuthatch/tls/ca.pem",
-        meaning: "PEM file with issuers of origins' certificates, beside the system's",
-        advice: "For origins of your own; of one site alone, give its block origin-ca.")
+        meaning: "PEM file with issuers of origins' certificates, in addition to the system's",
+        advice: "For origins of your own; for a single site, set origin-ca in its block.")
 
     package let originTLSMinimum = SettingKey(
         "origin-tls-minimum", .tlsVersion, default: "1.2",
-        meaning: "Oldest version of TLS that origins may speak",
-        advice: "An origin that is older is refused with 502; 1.3 where all are new.")
+        meaning: "Lowest TLS version accepted from origins",
+        advice: "An origin with only older ones is refused with 502; use 1.3 where all have it.")
 
     package let originHTTP2 = SettingKey(
         "origin-http2", .onOff, default: "on",
         meaning: "Whether HTTP/2 is offered to origins over TLS",
-        advice: "Off for origins that speak it badly; then each fetch has a connection.")
+        advice: "Use off for origins that implement it badly; fetches then have a connection each.")
 }

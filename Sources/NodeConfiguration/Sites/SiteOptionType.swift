@@ -59,13 +59,13 @@ extension SiteOptionType<[String]> {
 
     /// The type of accepted methods.
     static var methods: SiteOptionType {
-        .list("a list of methods, in their own case", example: "[GET, HEAD]", of: SiteText.token)
+        .list("a list of methods, case-sensitive", example: "[GET, HEAD]", of: SiteText.token)
     }
 
     /// The type of names of query parameters.
     static var parameters: SiteOptionType {
         .list(
-            "a list of names, or beginnings of names with * behind them",
+            "a list of names, or prefixes of names followed by *",
             example: "[utm_*, fbclid]", of: SiteText.parameter)
     }
 
@@ -79,7 +79,7 @@ extension SiteOptionType<[String]> {
     /// The type of pins of certificates' keys.
     static var pins: SiteOptionType {
         .list(
-            "a list of sha256/ and 32 bytes in base64: keys of certificates",
+            "a list of key pins, each sha256/ and 32 bytes in base64",
             example: "[sha256/AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=]",
             of: { TLSPin($0)?.text })
     }
@@ -105,7 +105,7 @@ extension SiteOptionType<ForwardedFields> {
     /// The type of names of request fields that are forwarded, `all` among them.
     static var forwardedFields: SiteOptionType {
         SiteOptionType<[String]>.list(
-            "a list of field names, all among them for those that need no name",
+            "a list of field names, which may include all",
             example: "[Accept, Accept-Language]", of: SiteText.fieldName
         ).map(
             {
@@ -204,7 +204,7 @@ extension SiteOptionType<String> {
     /// The type of files of issuers.
     static var issuers: SiteOptionType {
         SiteOptionType(
-            "a PEM file with issuers, which are believed in place of all others",
+            "a PEM file with issuers, which are trusted instead of all others",
             example: "/etc/nuthatch/tls/origin-ca.pem", one: { $0.isEmpty ? nil : $0 },
             text: { $0 })
     }

@@ -9,12 +9,12 @@ package struct SiteOptions: Sendable {
 
     package let host = SiteOption(
         "host", .originHost, \.originHostRule,
-        meaning: "Host sent to the origin: that of the base URL, the client's, or a given name")
+        meaning: "Host sent to the origin: the base URL's, the client's, or a given name")
 
     package let defaultTTL = SiteOption(
         "default-ttl", .duration, \.defaultTTL, in: .everywhere,
-        meaning: "Lifetime of responses that name none; replaces the heuristic of sites and the "
-            + "node's default-ttl of images")
+        meaning: "Lifetime of responses that give none; replaces the heuristic for sites and the "
+            + "node's default-ttl for images")
 
     package let ttlLimit = SiteOption(
         "ttl-limit", .duration, \.ttlMax, in: .everywhere,
@@ -22,8 +22,8 @@ package struct SiteOptions: Sendable {
 
     package let negativeTTL = SiteOption(
         "negative-ttl", .statusTTLs, \.negativeTTLs, in: .everywhere,
-        meaning: "Lifetime by status of responses that name none; images: 400…499 but 407, 408, "
-            + "425 and 429")
+        meaning: "Lifetime by status of responses that give none; images: 400…499 except 407, "
+            + "408, 425 and 429")
 
     package let types = SiteOption(
         "types", .mediaTypes, \.types, absent: "any",
@@ -39,7 +39,7 @@ package struct SiteOptions: Sendable {
 
     package let ignoreCredentials = SiteOption(
         "ignore-credentials", .onOff, \.ignoresCredentials,
-        meaning: "Whether lifetimes are guessed despite cookies and Authorization")
+        meaning: "Whether heuristic lifetimes are used despite cookies and Authorization")
 
     package let memoryShare = SiteOption(
         "memory-share", .percent, \.memoryShare, in: [.site, .images],
@@ -55,20 +55,20 @@ package struct SiteOptions: Sendable {
 
     package let staleWhileRevalidate = SiteOption(
         "stale-while-revalidate", .duration, \.staleWhileRevalidate, in: .everywhere,
-        meaning: "Time past its lifetime in which a response is used while it is revalidated, "
-            + "unless it names one (RFC 5861)")
+        meaning: "Time past its lifetime for which a response is used while it is revalidated, "
+            + "unless it gives one (RFC 5861)")
 
     package let grace = SiteOption(
         "grace", .duration, \.grace, in: .everywhere,
-        meaning: "Time past its lifetime in which a response may be used while the origin fails")
+        meaning: "Time past its lifetime for which a response may be used while the origin fails")
 
     package let honoursRequestControl = SiteOption(
         "honours-request-control", .onOff, \.honoursRequestControl,
-        meaning: "Whether Cache-Control and Pragma of clients are obeyed")
+        meaning: "Whether Cache-Control and Pragma in requests are obeyed")
 
     package let ignoreQuery = SiteOption(
         "ignore-query", .parameters, \.ignoredQuery,
-        meaning: "Query parameters that are removed from key and request")
+        meaning: "Query parameters removed from the cache key and the request")
 
     package let methods = SiteOption(
         "methods", .methods, \.methods, absent: "all but CONNECT and TRACE",
@@ -76,11 +76,11 @@ package struct SiteOptions: Sendable {
 
     package let upgrade = SiteOption(
         "upgrade", .protocols, \.upgrades,
-        meaning: "Protocols that the origin may switch to")
+        meaning: "Protocols that a connection to the origin may be upgraded to")
 
     package let forwardFields = SiteOption(
         "forward-fields", .forwardedFields, \.forwarding,
-        meaning: "Request fields that the origin receives; all stands for those that are safe")
+        meaning: "Request fields forwarded to the origin; all stands for those that are safe")
 
     package let requestTrailers = SiteOption(
         "request-trailers", .onOff, \.forwardsTrailers,
@@ -88,30 +88,29 @@ package struct SiteOptions: Sendable {
 
     package let removeRequestFields = SiteOption(
         "remove-request-fields", .requestFields, \.removedRequestFields, in: .everywhere,
-        meaning: "Request fields that the origin does not receive")
+        meaning: "Request fields not forwarded to the origin")
 
     package let setRequestFields = SiteOption(
         "set-request-fields",
         .fields(
-            "a mapping of field names to values or to {file: PATH}, none of them of framing or one "
-                + "hop",
+            "a mapping of field names to values or to {file: PATH}, without framing and "
+                + "hop-by-hop fields",
             example: "{X-Edge: nuthatch}", isSecret: true, SiteText.requestFieldName),
         \.overriddenRequestFields, in: [.site, .imageOrigins], isSecret: true,
-        meaning: "Request fields that the origin receives in addition; their values are never "
-            + "shown")
+        meaning: "Request fields set on requests to the origin; their values are never shown")
 
     package let reduce = SiteOption(
         "reduce", .normalisations, \.normalisations,
-        meaning: "Request fields that are reduced to a few forms")
+        meaning: "Request fields that are normalised to a few forms")
 
     package let forwardedFor = SiteOption(
         "forwarded-for", .forwardedFor, \.forwardedFor,
-        meaning: "What becomes of X-Forwarded-For: the client's address is appended, or replaces "
-            + "it, or it stays as it is")
+        meaning: "Handling of X-Forwarded-For: the client's address is appended, replaces it, or "
+            + "the field stays as it is")
 
     package let via = SiteOption(
         "via", .onOff, \.addsVia,
-        meaning: "Whether the node adds itself to Via of requests, and of responses that are not "
+        meaning: "Whether the node adds itself to Via in requests, and in responses that are not "
             + "stored")
 
     package let rewriteLocation = SiteOption(
@@ -120,20 +119,20 @@ package struct SiteOptions: Sendable {
 
     package let clientTTL = SiteOption(
         "client-ttl", .duration, \.clientTTL, in: .everywhere, absent: "the origin's",
-        meaning: "max-age that clients get for responses that are stored and shared")
+        meaning: "max-age sent to clients with responses that are stored and shared")
 
     package let removeResponseFields = SiteOption(
         "remove-response-fields", .responseFields(example: "[X-Powered-By]"),
         \.removedResponseFields, in: .everywhere,
-        meaning: "Response fields that clients do not receive")
+        meaning: "Response fields not sent to clients")
 
     package let setResponseFields = SiteOption(
         "set-response-fields",
         .fields(
-            "a mapping of field names to values, none of them of framing or one hop",
+            "a mapping of field names to values, without framing and hop-by-hop fields",
             example: "{Access-Control-Allow-Origin: \"*\"}", SiteText.responseFieldName),
         \.overriddenResponseFields, in: .everywhere,
-        meaning: "Response fields that clients receive in addition")
+        meaning: "Response fields set on responses to clients")
 
     package let tags = SiteOption(
         "tags", .responseFields(example: "[Surrogate-Key]"), \.tagFields, in: .everywhere,
@@ -141,7 +140,7 @@ package struct SiteOptions: Sendable {
 
     package let keepTags = SiteOption(
         "keep-tags", .onOff, \.exposesTags,
-        meaning: "Whether clients receive the fields of tags")
+        meaning: "Whether clients receive the fields with tags")
 
     package let originals = SiteOption(
         "originals", .originals, \.originals,

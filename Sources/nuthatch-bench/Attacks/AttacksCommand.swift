@@ -9,28 +9,28 @@ struct AttacksCommand: AsyncParsableCommand {
         commandName: "attacks",
         abstract: "Times hits and other sites' misses on a node while clients attack it.",
         discussion: """
-            Three kinds of slices take turns in one run: quiet ones; ones in which another node of \
+            Three kinds of slices alternate in one run: quiet ones; ones in which another node of \
             the same kind is attacked, which shows what the attack costs this machine; and ones in \
-            which the node itself is. In each some clients ask for an image in memory and for \
-            images that are not, of a site whose origin is not attacked, and for a page of the \
-            site that is. A time is counted from the instant at which its request was due; a ratio \
-            is the median over the rounds. An attack has a slice in which it begins and one in \
-            which it lasts; then the node is given time to be at rest again.
+            which the node itself is. In each, some clients request an image in memory and \
+            images that are not, of a site whose origin is not attacked, and a page of the site \
+            that is. A time is counted from the instant at which its request was due; a ratio is \
+            the median over the rounds. An attack has a slice in which it begins and one in \
+            which it continues; then the node is given time to recover.
             """)
 
     @Option(help: "Only this attack.")
     var only: String?
 
-    @Option(help: "Each attack is so many times as large as it once had to be.")
+    @Option(help: "Size of each attack, as a multiple of its original size.")
     var times = 10
 
-    @Option(help: "Addresses of those who attack.")
+    @Option(help: "Number of attacking addresses.")
     var clients = 1
 
-    @Option(help: "Hits a second.")
+    @Option(help: "Hits per second.")
     var hits = 1000
 
-    @Option(help: "Misses a second, and pages of the attacked site.")
+    @Option(help: "Misses per second, and pages of the attacked site per second.")
     var misses = 100
 
     @Option(help: "Seconds of each slice.")

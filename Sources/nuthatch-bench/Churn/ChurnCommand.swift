@@ -11,30 +11,30 @@ import Synchronization
 struct ChurnCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "churn",
-        abstract: "Asks a running node for images that change all the time; checks every byte.",
+        abstract: "Requests constantly changing images from a running node; checks every byte.",
         discussion: """
-            Sizes are from 200 bytes to 5 MB, popularity follows Zipf, one image in 16 is fresh \
-            for two seconds only. Slow clients take large images at 100 KB/s and give up after \
-            20 s. The exit status is 1 if a body was wrong, a status was neither 200 nor 503, or \
-            no connection could be opened.
+            Sizes are from 200 bytes to 5 MB, popularity follows Zipf's law, one image in 16 is \
+            fresh for only two seconds. Slow clients read large images at 100 KB/s and give up \
+            after 20 s. The exit status is 1 if a body was wrong, a status was neither 200 nor \
+            503, or no connection could be opened.
             """)
 
     @Option(help: "Where the node listens.")
     var node = "127.0.0.1:8080"
 
-    @Option(help: "Where the origin is to listen, which the node must be allowed to ask.")
+    @Option(help: "Where the origin listens; the node must be allowed to fetch from it.")
     var origin = "127.0.0.1:9000"
 
-    @Option(help: "How long.")
+    @Option(help: "Duration in seconds.")
     var seconds = 300
 
-    @Option(help: "Images that are there at one time.")
+    @Option(help: "Images that exist at one time.")
     var images = 20_000
 
-    @Option(help: "Images that are put in the place of others a second.")
+    @Option(help: "Images that are replaced per second.")
     var renewed = 100
 
-    @Option(help: "Clients that ask as fast as they are answered.")
+    @Option(help: "Clients that send the next request as soon as they have a response.")
     var clients = 32
 
     @Option(help: "Clients that read slowly.")
@@ -43,7 +43,7 @@ struct ChurnCommand: AsyncParsableCommand {
     @Option(help: "Event loops of the clients.")
     var loops = 1
 
-    @Option(help: "What everything at random follows from; drawn if not given.")
+    @Option(help: "Seed of all random choices; random if not given.")
     var seed: UInt64?
 
     func validate() throws {

@@ -175,19 +175,19 @@ struct KillCampaign {
 struct KillCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "kill",
-        abstract: "Kills a writer of a disk tier again and again; fails if what it left is wrong.",
+        abstract: "Kills a writer of a disk tier repeatedly; fails if it leaves wrong data.",
         discussion: """
             The directory is kept from run to run, so that later runs recover what earlier ones \
-            left. The exit status is 1 if anything was found that must not be there.
+            left. The exit status is 1 if anything was found that must not exist.
             """)
 
     @Argument(help: "A directory for the tier, missing or empty.")
     var directory: String
 
-    @Option(help: "How often the writer is killed.")
+    @Option(help: "Number of times to kill the writer.")
     var runs = 200
 
-    @Option(help: "What everything at random follows from; drawn if not given.")
+    @Option(help: "Seed of all random choices; random if not given.")
     var seed: UInt64?
 
     @Option(help: .hidden)

@@ -8,28 +8,29 @@ import NIOPosix
 struct PurgeCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "purge",
-        abstract: "Purges at a steady rate in a cluster on this machine; measures the receipts.",
+        abstract: "Purges at a constant rate in a cluster on this machine; times the receipts.",
         discussion: """
-            Starts the nodes itself, from the program that lies beside this one. Purges go to each \
-            node in turn; each waits for all; its time counts from when it was due, whether or not \
-            a connection was free then. Beside them hits are timed at one of the nodes, one a \
-            millisecond, and writes of 256 bytes with fdatasync(2) on the same disk. What a purge \
-            costs is of all nodes together, with what they and the hits cost without any taken off.
+            Starts the nodes itself, from the nuthatch program in the same directory. Purges go to \
+            each node in turn; each waits for all; its time counts from when it was due, whether \
+            or not a connection was free then. At the same time it times hits at one of the nodes, \
+            one per millisecond, and writes of 256 bytes with fdatasync(2) on the same disk. The \
+            cost of a purge is that of all nodes together, less what they and the hits cost \
+            without purges.
             """)
 
     @Option(help: "Nodes.")
     var nodes = 5
 
-    @Option(help: "Purges a second, as often as it is given; hits are timed without any first.")
+    @Option(help: "Purges per second. May be repeated. Hits are first timed without purges.")
     var rate: [Int] = [1, 100, 5_000]
 
-    @Option(help: "Targets of each request; the rate is of targets.")
+    @Option(help: "Targets of each request; the rate counts targets.")
     var targets = 1
 
     @Option(help: "Seconds of each rate.")
     var seconds = 10
 
-    @Option(help: "Where the nodes keep what they have; a new directory below /tmp if not given.")
+    @Option(help: "Directory for the nodes' data; a new one below /tmp if not given.")
     var directory: String?
 
     func validate() throws {

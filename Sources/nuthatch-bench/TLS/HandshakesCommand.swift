@@ -10,17 +10,17 @@ import Wire
 struct HandshakesCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "handshakes",
-        abstract: "Compares servers by TLS handshakes for each second of their processor time.",
+        abstract: "Compares servers by TLS handshakes per second of their processor time.",
         discussion: """
             Each server is NAME=PORT,PID[,PID…], on this machine. They take turns, round by round, \
-            first with full handshakes, then with resumed ones; what was agreed on is printed. \
-            The first one is what the others are compared with.
+            first with full handshakes, then with resumed ones; the negotiated parameters are \
+            printed. The other servers are compared with the first one.
             """)
 
     @Option(help: "Certificate of the servers (PEM); must be for localhost.")
     var certificate: String
 
-    @Option(help: "Handshakes of each server in each round.")
+    @Option(help: "Handshakes with each server in each round.")
     var handshakes = 2000
 
     @Option(help: "Rounds.")

@@ -9,15 +9,15 @@ import Wire
 struct TLSIdleCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "tls-idle",
-        abstract: "Prints the memory of a node for each idle TLS connection, and what is left.",
+        abstract: "Prints a node's memory for each idle TLS connection, and what remains.",
         discussion: """
-            Starts a node beside this program, opens the connections to it, each with a full \
-            handshake, and lets them rest. Memory is what the kernel counts as the node's own \
-            (RssAnon), so buffers of sockets are not in it. Then all are closed, and what the node \
-            keeps is looked at when it has had ten seconds to give memory back.
+            Starts a node as another process, opens the connections to it, each with a full \
+            handshake, and leaves them idle. Memory is what the kernel counts as the node's own \
+            (RssAnon), without socket buffers. Then all connections are closed, and memory is \
+            measured again after the node has had ten seconds to release it.
             """)
 
-    @Option(help: "TLS connections at one time; the descriptor limit must allow them twice.")
+    @Option(help: "Concurrent TLS connections; the descriptor limit must allow twice as many.")
     var connections = 10_000
 
     @Flag(help: "The client asks for HTTP/2.")
