@@ -31,7 +31,7 @@ extension Outside {
             #expect(two.status == 69 && two.line("127.0.0.1:1 ").contains("Connection refused"))
             #expect(two.line("127.0.0.1:\(stage.node.adminPort)").contains("ready"))
             let unknown = try stage.node.command("status", "--node", "nowhere.invalid")
-            #expect(unknown.status == 69 && unknown.line("nowhere.invalid").contains("nowhere ("))
+            #expect(unknown.status == 69 && unknown.line("nowhere.invalid").contains("resolved ("))
             #expect(unknown.line("127.0.0.1:\(stage.node.adminPort)").contains("ready"))
         }
 
