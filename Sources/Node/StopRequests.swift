@@ -27,13 +27,13 @@ final class StopRequests: Sendable {
 
     /// Records an order to stop and notifies the observers of it.
     func record() {
-        let told = state.withLock { state in
+        let callbacks = state.withLock { state in
             state.count += 1
             let listeners = state.observers.filter { $0.value.count < state.count }
             for number in listeners.keys { state.observers[number] = nil }
             return listeners.values.map(\.notify)
         }
-        for tell in told { tell() }
+        for callback in callbacks { callback() }
     }
 
     /// Waits for `work`; returns false if that took longer than `limit` or the node was ordered to

@@ -220,14 +220,14 @@ final class PeerSource: ResponseSource, PeerRequestDelegate {
             }
         }
         let entityTag = fetch.staleEntry.map { RenderedHead($0).slice($0.metadata.entityTag) } ?? []
-        var told = PeerQuery(
+        var query = PeerQuery(
             question == .get ? .get : .probe, name: name, key: fetch.key,
             negotiation: siteRequest.negotiation,
             entityTag: entityTag.count > PeerProtocol.entityTagBytesMax ? [] : entityTag,
             request: driver.relayedRequest)
-        told.trace = PeerQuery.RequestTrace(fetch.correlation, span: .randomSpanID())
+        query.trace = PeerQuery.RequestTrace(fetch.correlation, span: .randomSpanID())
         let ask = PeerRequest(
-            node, told, on: connection, for: self, on: context.loop, counters: context.counters)
+            node, query, on: connection, for: self, on: context.loop, counters: context.counters)
         requests.append(ask)
         context.counters.add(question == .get ? .peerGetsSent : .peerProbesSent)
         connection.send(ask)

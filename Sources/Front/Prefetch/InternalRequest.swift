@@ -55,8 +55,8 @@ final class InternalRequest: ResponseWriter, ClientConnection, @unchecked Sendab
     /// Starts the request; on the loop.
     ///
     /// The completion closure is called once with the outcome, after this call has returned.
-    func begin(_ question: InternalRequestHead, _ told: @escaping (Response) -> Void) {
-        self.completion = told
+    func begin(_ question: InternalRequestHead, _ completion: @escaping (Response) -> Void) {
+        self.completion = completion
         context.connections.add(self)
         handler.response.writer = self
         handler.response.client = Client(isSecure: question.isSecure)
@@ -75,10 +75,10 @@ final class InternalRequest: ResponseWriter, ClientConnection, @unchecked Sendab
         if !isComplete { response.status = nil }
         response.cachePart = handler.response.cacheResult
         context.loop.execute { [self] in
-            guard let told = completion.take() else { return }
+            guard let completion = self.completion.take() else { return }
             context.connections.remove(self)
             handler.connectionClosed()
-            told(response)
+            completion(response)
         }
     }
 

@@ -162,11 +162,11 @@ package final class Prefetcher: Sendable {
     /// Sends an internal request for `url`.
     private func send(
         _ url: String, accept: String, bodyBytesMax: Int, on context: EventLoopContext,
-        _ told: @escaping (InternalRequest.Response) -> Void
+        _ completion: @escaping (InternalRequest.Response) -> Void
     ) {
         guard let question = InternalRequestHead(url, accept: accept, sites: context.settings.sites)
-        else { return told(InternalRequest.Response()) }
-        InternalRequest(on: context, bodyBytesMax: bodyBytesMax).begin(question, told)
+        else { return completion(InternalRequest.Response()) }
+        InternalRequest(on: context, bodyBytesMax: bodyBytesMax).begin(question, completion)
     }
 
     /// Records the outcome of an item and runs the next ones.

@@ -28,9 +28,9 @@ final class SitemapFetch: OriginFetchDelegate {
     /// The fetch runs on `context`, which also calls the closure.
     func begin(
         _ key: [UInt8], on context: EventLoopContext,
-        _ told: @escaping (Result<[UInt8], Failure>) -> Void
+        _ completion: @escaping (Result<[UInt8], Failure>) -> Void
     ) {
-        self.completion = told
+        self.completion = completion
         let cause = RequestCorrelation(context.requestIDs.id(context.requestIDs.next()), nil)
         let request = context.settings.images.policy(ofKey: key.span).request(
             for: key, [], [], cause: cause)

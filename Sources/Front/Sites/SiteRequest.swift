@@ -108,9 +108,9 @@ final class SiteRequest: Sendable {
         _ relayed: RelayedRequest, key: [UInt8], hash: UInt64, by plan: SitePolicy,
         on context: EventLoopContext
     ) {
-        let told = RequestFields(serialized: relayed.head)
+        let fields = RequestFields(serialized: relayed.head)
         self.init(
-            plan, key: key, hash: hash, lines: told, method: .get,
+            plan, key: key, hash: hash, lines: fields, method: .get,
             asked: ForwardedRequest(
                 method: ForwardedRequest.get, target: [], host: [], client: nil, remoteAddress: nil,
                 isSecure: relayed.flags.contains(.isSecure)),

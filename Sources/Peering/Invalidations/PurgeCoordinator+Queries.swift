@@ -89,8 +89,8 @@ extension PurgeCoordinator {
     }
 
     /// Records that the invalidations were sent to `peer`.
-    func invalidationsSent(_ untold: UnsentInvalidations, to peer: NodeID) {
-        state.withLock { $0.exchange.invalidationsSent(untold, to: peer) }
+    func invalidationsSent(_ unsent: UnsentInvalidations, to peer: NodeID) {
+        state.withLock { $0.exchange.invalidationsSent(unsent, to: peer) }
     }
 
     /// Applies the invalidations that came with a query.

@@ -126,17 +126,17 @@ extension PeerConnection {
         let count = purges.appliedCount
         if count == sentInvalidationCount { return try link.sendQuery(question) }
         guard
-            let untold = purges.unsentInvalidations(to: peer, pushed: pushedRecordNumber, on: self)
+            let unsent = purges.unsentInvalidations(to: peer, pushed: pushedRecordNumber, on: self)
         else { return nil }
         var question = question
-        if let ahead = untold.precedingMessage {
+        if let ahead = unsent.precedingMessage {
             try link.send(ahead)
         } else {
-            question.positions = untold.positions
+            question.positions = unsent.positions
         }
-        question.invalidations = untold.records.map(\.bytes)
+        question.invalidations = unsent.records.map(\.bytes)
         let stream = try link.sendQuery(question)
-        purges.invalidationsSent(untold, to: peer)
+        purges.invalidationsSent(unsent, to: peer)
         sentInvalidationCount = count
         return stream
     }

@@ -60,11 +60,11 @@ extension PeerHub {
                     "members_max": "\(membership.settings.membersMax)",
                 ])
         case .refuseToServe(let why): refuseToServe(why)
-        case .finishLeaving(let untold):
-            if !untold.isEmpty {
+        case .finishLeaving(let unreached):
+            if !unreached.isEmpty {
                 logger.notice(
                     "left the cluster; some members did not acknowledge",
-                    metadata: ["members": .array(untold.map { .string("\($0)") })])
+                    metadata: ["members": .array(unreached.map { .string("\($0)") })])
             }
             leavePromise.take()?.succeed()
         }

@@ -66,12 +66,11 @@ package struct OwnerSearch: Sendable {
         case fetchFromOrigin
     }
 
-    /// The silence after which the second owner is probed: more than two progress intervals.
+    /// The silence after which the second owner is probed: more than two of the intervals at which
+    /// a fetching node repeats its reply, ``PeerReply/fetchingRepeatInterval``.
     package static let probeDelay = Interval.milliseconds(600)
     /// The silence after which an owner is skipped, whatever its state in the membership.
     package static let ownerTimeout = Interval.seconds(3)
-    /// The interval at which a fetching node reports progress.
-    package static let progressInterval = Interval.milliseconds(250)
     /// The maximum time to wait for an owner's probes.
     ///
     /// Busy peers reply late, most of all while a node joins because they are busy; what they hold
