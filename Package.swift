@@ -72,17 +72,6 @@ func tests(_ name: String, of uses: [String], _ packages: [Target.Dependency] = 
         swiftSettings: reckoning.contains(name) ? optimised : unoptimised)
 }
 
-func fuzzer(
-    _ name: String, uses: [String], _ packages: [Target.Dependency] = []
-) -> Target {
-    .executableTarget(
-        name: name,
-        dependencies: uses.map { .init(stringLiteral: $0) } + packages,
-        path: "Tests/Fuzzers/\(name)",
-        swiftSettings: house + coverage,
-        linkerSettings: [.unsafeFlags(["-sanitize=fuzzer,address"])])
-}
-
 let package = Package(
     name: "nuthatch",
     products: [.executable(name: "nuthatch", targets: ["nuthatch"])],
@@ -196,6 +185,15 @@ let package = Package(
             "OutsideTests",
             of: ["Harness", "Certificates", "Trials", "Cluster", "Tiers", "Wire", "Ground"],
             [nioCore, nioPosix]),
+        .target(
+            name: "Fuzzers",
+            dependencies: [
+                "NodeConfiguration", "Admin", "Serving", "Tiers", "Cluster", "Wire", "HTTPRules",
+                "Telemetry", "Ground", "COpenSSL", nioCore,
+            ],
+            path: "Tests/Fuzzers", exclude: ["Program"],
+            swiftSettings: fuzzing ? house + coverage : unoptimised),
+        tests("FuzzerTests", of: ["Fuzzers", "Ground", "Trials"]),
         .target(name: "Trials", path: "Tests/Trials", swiftSettings: unoptimised),
         .target(
             name: "Certificates", dependencies: ["Wire", "COpenSSL"], path: "Tests/Certificates",
@@ -218,33 +216,9 @@ if Context.environment["NUTHATCH_TESTS"] == "rooms" {
 }
 
 if fuzzing {
-    package.targets += [
-        .target(
-            name: "FuzzSupport", dependencies: ["Wire", "Ground"],
-            path: "Tests/Fuzzers/FuzzSupport", swiftSettings: house + coverage),
-        fuzzer("fuzz-request-head", uses: ["FuzzSupport", "Wire", "HTTPRules", "Ground"]),
-        fuzzer("fuzz-response-head", uses: ["FuzzSupport", "Wire", "HTTPRules", "Ground"]),
-        fuzzer("fuzz-forward", uses: ["FuzzSupport", "Wire", "HTTPRules", "Ground"]),
-        fuzzer("fuzz-config", uses: ["FuzzSupport", "NodeConfiguration", "Telemetry", "Ground"]),
-        fuzzer("fuzz-disk", uses: ["FuzzSupport", "Tiers", "Ground"]),
-        fuzzer("fuzz-journal", uses: ["FuzzSupport", "Cluster", "Ground"]),
-        fuzzer("fuzz-purge", uses: ["FuzzSupport", "Admin", "HTTPRules", "Cluster", "Ground"]),
-        fuzzer("fuzz-url", uses: ["FuzzSupport", "HTTPRules", "Ground"]),
-        fuzzer("fuzz-signed", uses: ["FuzzSupport", "HTTPRules", "Ground"]),
-        fuzzer("fuzz-vary", uses: ["FuzzSupport", "HTTPRules", "Ground"]),
-        fuzzer("fuzz-range", uses: ["FuzzSupport", "HTTPRules", "Ground"]),
-        fuzzer("fuzz-query", uses: ["FuzzSupport", "HTTPRules", "Ground"]),
-        fuzzer("fuzz-trace", uses: ["FuzzSupport", "HTTPRules", "Ground"]),
-        fuzzer("fuzz-control", uses: ["FuzzSupport", "HTTPRules", "Ground"]),
-        fuzzer("fuzz-date", uses: ["FuzzSupport", "HTTPRules", "Ground"]),
-        fuzzer("fuzz-image", uses: ["FuzzSupport", "HTTPRules", "Ground"]),
-        fuzzer("fuzz-chunked", uses: ["FuzzSupport", "Wire", "Ground"]),
-        fuzzer("fuzz-proxy-protocol", uses: ["FuzzSupport", "Wire", "Ground"]),
-        fuzzer("fuzz-http2", uses: ["FuzzSupport", "Wire", "Ground"], [nioCore]),
-        fuzzer("fuzz-peer-frames", uses: ["FuzzSupport", "Cluster", "Ground"]),
-        fuzzer(
-            "fuzz-stored-head",
-            uses: ["FuzzSupport", "Wire", "Serving", "HTTPRules", "Cluster", "Ground"]),
-        fuzzer("fuzz-tls", uses: ["FuzzSupport", "Wire", "Ground", "COpenSSL"], [nioCore]),
-    ]
+    package.targets.append(
+        .executableTarget(
+            name: "fuzz", dependencies: ["Fuzzers"], path: "Tests/Fuzzers/Program",
+            swiftSettings: house + coverage,
+            linkerSettings: [.unsafeFlags(["-sanitize=fuzzer,address"])]))
 }

@@ -26,7 +26,7 @@ package struct EntryMetadata: Hashable, Sendable {
     /// there is none.
     package var entityTag: Extent
 
-    /// Creates metadata from its parts; `bornAt` becomes ``generatedAt``, and `size` is in bytes.
+    /// Creates metadata from its parts; `size` is in bytes.
     package init(
         size: UInt64, generatedAt: Instant, validatedAt: Instant = .distantPast,
         freshUntil: Instant,

@@ -25,9 +25,10 @@ private struct Stored {
         _ flags: EntryFlags = [], staleSeconds: Int64? = nil, whileRevalidate: UInt32 = 0,
         ifError: UInt32 = 0
     ) {
-        let bornAt = Instant(nanoseconds: 5_000_000_000_000)
+        let generatedAt = Instant(nanoseconds: 5_000_000_000_000)
         facts = EntryMetadata(
-            size: 1, generatedAt: bornAt, freshUntil: bornAt + .seconds(1000), flags: flags,
+            size: 1, generatedAt: generatedAt, freshUntil: generatedAt + .seconds(1000),
+            flags: flags,
             staleWhileRevalidateSeconds: whileRevalidate, staleIfErrorSeconds: ifError,
             lastModified: nil, date: WallTime(seconds: 0), entityTag: .empty)
         if let staleSeconds { now = facts.freshUntil + .seconds(staleSeconds) }

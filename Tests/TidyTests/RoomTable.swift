@@ -128,6 +128,13 @@ struct Room: Sendable, CustomTestStringConvertible {
             "Simulation", .simulation,
             uses: ["Ground", "HTTPRules", "Cluster", "Tiers", "Serving"],
             toolchain: ["Foundation"]),
+        Room(
+            "Fuzzers", .testSupport,
+            uses: [
+                "NodeConfiguration", "Admin", "Serving", "Tiers", "Cluster", "Wire", "HTTPRules",
+                "Telemetry", "Ground", "COpenSSL",
+            ],
+            packages: ["NIOCore"], toolchain: ["FoundationEssentials"]),
         Room("Trials", .testSupport, toolchain: ["Foundation"]),
         Room("Certificates", .testSupport, uses: ["Wire", "COpenSSL"]),
         Room(

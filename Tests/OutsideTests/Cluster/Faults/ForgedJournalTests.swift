@@ -10,8 +10,8 @@ extension Outside {
         @Test("Such a journal is discarded at the start, and its node becomes a new member")
         func twoRecords() throws {
             let stage = try ClusterStage(3, isNamed: true, "--fence", "2s")
-            // Records that all nodes have applied are no longer kept. Both purges end before the paused
-            // node counts as fenced, from which moment on they would be complete without it.
+            // Records that all nodes have applied are no longer kept. Both purges end before the
+            // paused node counts as fenced, from which moment on they would be complete.
             stage.nodes[1].pause()
             for tag in ["one", "two"] {
                 #expect(
