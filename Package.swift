@@ -191,7 +191,7 @@ let package = Package(
                 "NodeConfiguration", "Admin", "Serving", "Tiers", "Cluster", "Wire", "HTTPRules",
                 "Telemetry", "Ground", "COpenSSL", nioCore,
             ],
-            path: "Tests/Fuzzers", exclude: ["Program"],
+            path: "Tests/Fuzzers",
             swiftSettings: fuzzing ? house + coverage : unoptimised),
         tests("FuzzerTests", of: ["Fuzzers", "Ground", "Trials"]),
         .target(name: "Trials", path: "Tests/Trials", swiftSettings: unoptimised),
@@ -218,7 +218,7 @@ if Context.environment["NUTHATCH_TESTS"] == "rooms" {
 if fuzzing {
     package.targets.append(
         .executableTarget(
-            name: "fuzz", dependencies: ["Fuzzers"], path: "Tests/Fuzzers/Program",
+            name: "fuzz", dependencies: ["Fuzzers"], path: "Tests/FuzzProgram",
             swiftSettings: house + coverage,
             linkerSettings: [.unsafeFlags(["-sanitize=fuzzer,address"])]))
 }
