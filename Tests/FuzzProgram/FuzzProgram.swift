@@ -21,8 +21,10 @@ public func feedTarget(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     return 0
 }
 
-/// The program's start, to which the build system links `main`: the first argument is the name of
-/// the target, the others are libFuzzer's. Without arguments it prints the names of all targets.
+/// The program's start, to which the build system links `main`.
+///
+/// The first argument is the name of the target, the others are libFuzzer's. Without arguments it
+/// prints the names of all targets.
 @c(fuzz_main)
 public func start(
     _ count: CInt, _ arguments: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>
