@@ -1,17 +1,39 @@
 import Cluster
-package import Ground
-package import Telemetry
+import Ground
+import Telemetry
 
-/// The uses of entries on one event loop: a sample of the hits, and touches for the disk tier and
-/// peers.
-package struct EntryUseRecorder {
-    /// The most requested entries, from a sample of the hits.
-    package private(set) var hot = SpaceSaving(countersMax: 256)
+/// The choice of the hits that count for the most requested entries: about a hundred per tick.
+package struct HitSampler {
     /// A hit is in the sample if its number has none of these bits.
-    private var sampleMask: UInt64 = 0
+    private var mask: UInt64 = 0
     /// Number of hits so far, wrapping.
-    private var hitNumber: UInt64 = 0
-    private var hitNumberAtTick: UInt64 = 0
+    private var number: UInt64 = 0
+    private var numberAtTick: UInt64 = 0
+
+    /// Creates a sampler that chooses every hit.
+    package init() {}
+
+    /// Counts a hit; returns the number of hits that it stands for, or `nil` if it is not in the
+    /// sample.
+    @inline(__always)
+    package mutating func countHit() -> UInt64? {
+        number &+= 1
+        return number & mask == 0 ? mask &+ 1 : nil
+    }
+
+    /// Adapts the sampling rate to the hits since the last call.
+    package mutating func ticked() {
+        let hits = number &- numberAtTick
+        numberAtTick = number
+        mask = hits < 256 ? 0 : (1 << UInt64(64 - (hits / 128).leadingZeroBitCount)) - 1
+    }
+}
+
+/// The uses of entries on one event loop: the most requested ones, and touches for the disk tier
+/// and peers.
+struct EntryUseRecorder {
+    /// The most requested entries, from a sample of the hits.
+    private(set) var hot = SpaceSaving(countersMax: 256)
     /// When ``hot`` was last decayed.
     private var decayedAt: Instant
     /// Touches not passed on yet; `nil` if they are not recorded.
@@ -20,7 +42,7 @@ package struct EntryUseRecorder {
     private var touchesTakenAt: Instant
 
     /// Creates a recorder without uses.
-    package init(recordsTouches: Bool, now: Instant) {
+    init(recordsTouches: Bool, now: Instant) {
         decayedAt = now
         touchesTakenAt = now
         touches = recordsTouches ? TouchTable(keysMax: TouchQueue.batchKeys) : nil
@@ -30,11 +52,17 @@ package struct EntryUseRecorder {
     @inline(__always)
     var recordsTouches: Bool { touches != nil }
 
-    /// Counts a hit on the entry whose key has this keyed hash.
+    /// Counts hits on the entry whose key has this keyed hash.
     @inline(__always)
-    package mutating func countHit(_ hash: UInt64) {
-        hitNumber &+= 1
-        if hitNumber & sampleMask == 0 { hot.add(hash, times: sampleMask &+ 1) }
+    mutating func addHits(_ count: UInt64, on hash: UInt64) {
+        hot.add(hash, times: count)
+    }
+
+    /// Decays the counts of hits once a minute.
+    mutating func decayIfDue(_ now: Instant) {
+        guard now - decayedAt >= .seconds(60) else { return }
+        decayedAt = now
+        hot.decay()
     }
 
     /// Records the use of an entry at `second` of the node's clock.
@@ -45,16 +73,6 @@ package struct EntryUseRecorder {
         let full = touches?.take()
         _ = touches?.touch(digest, at: second)
         return full
-    }
-
-    /// Adapts the sampling rate to some hundred hits per tick, and decays the counts once a minute.
-    package mutating func ticked(_ now: Instant) {
-        let hits = hitNumber &- hitNumberAtTick
-        hitNumberAtTick = hitNumber
-        sampleMask = hits < 256 ? 0 : (1 << UInt64(64 - (hits / 128).leadingZeroBitCount)) - 1
-        guard now - decayedAt >= .seconds(60) else { return }
-        decayedAt = now
-        hot.decay()
     }
 
     /// Returns the touches to pass on if those before were taken `interval` ago.

@@ -28,6 +28,8 @@ package final class EventLoopContext: NIOScheduledCallbackHandler, @unchecked Se
     let outcomes = OutcomeHistograms()
     /// The uses of entries on this loop.
     private(set) var uses: EntryUseRecorder
+    /// Choice of the hits that count in ``uses``.
+    private var sampler = HitSampler()
     /// Generator of IDs for requests received here, and for peer queries without an ID.
     var requestIDs: RequestIDGenerator
     /// Instants until which background fetches are suspended, by keyed hash of the key.
@@ -52,6 +54,8 @@ package final class EventLoopContext: NIOScheduledCallbackHandler, @unchecked Se
     let purges: PurgeCoordinator
     /// State of the node's fence.
     let fence: FenceStatus
+    /// True if the access log is enabled; cached here, because every request reads it.
+    private(set) var hasAccessLog: Bool
     /// The lines of the access log that were not written yet.
     private var accessLog: AccessLogBuffer
     /// The node; retains this context until ``NodeCore/close()``.
@@ -105,6 +109,7 @@ package final class EventLoopContext: NIOScheduledCallbackHandler, @unchecked Se
         purges = node.purges
         fence = node.fence
         accessLog = AccessLogBuffer(format: node.accessLogFormat)
+        hasAccessLog = node.accessLogFormat != nil
         pageCache = PageCacheReader(of: node)
         lastTick = SystemClock.now()
         uses = EntryUseRecorder(
@@ -143,6 +148,7 @@ package final class EventLoopContext: NIOScheduledCallbackHandler, @unchecked Se
         siteCounters = node.siteCounters.counters(of: new.node.sites.names, loop: index)
         (siteShares, imageShare) = node.siteShares.shares(of: new.node.sites)
         accessLog.format = new.accessLog
+        hasAccessLog = new.accessLog != nil
         if let origins = new.origins {
             origin.reconfigure(
                 settings: origins.settings, addressGuard: origins.addressGuard,
@@ -208,7 +214,8 @@ package final class EventLoopContext: NIOScheduledCallbackHandler, @unchecked Se
             node.prefetcher.ticked(node)
         }
         accessLog.flush(to: node.accessLog)
-        uses.ticked(now)
+        sampler.ticked()
+        uses.decayIfDue(now)
         if let interval = settings.touchInterval,
             let touches = uses.takeTouches(every: interval, now: now)
         {
@@ -228,7 +235,7 @@ package final class EventLoopContext: NIOScheduledCallbackHandler, @unchecked Se
     /// Records a hit on an entry that need not be in memory.
     @inline(__always)
     func touch(_ name: EntryName?, hash: UInt64, now: Instant) {
-        uses.countHit(hash)
+        if let weight = sampler.countHit() { uses.addHits(weight, on: hash) }
         guard uses.recordsTouches, let name else { return }
         recordTouch(name.digest, at: node.clock.second(now))
     }
@@ -240,9 +247,6 @@ package final class EventLoopContext: NIOScheduledCallbackHandler, @unchecked Se
     }
 
     // MARK: The access log
-
-    /// True if the access log is enabled.
-    var hasAccessLog: Bool { accessLog.format != nil }
 
     /// Appends a line to the access log; on the loop.
     func log(_ line: AccessLine) {

@@ -50,8 +50,12 @@ extension RequestHandler {
     /// Removes the signature from the parser's path, because it belongs neither to the key nor to
     /// the forwarded request.
     func verifySignature(_ bytes: Span<UInt8>, to plan: SitePolicy) -> Bool {
+        var text = scratch
+        scratch = []
+        defer { scratch = text }
         switch plan.verifySignature(
-            of: parser, bytes, host: requestedHost, by: settings.signer, buffer: &scratch)
+            of: parser.method, bytes, host: requestedHost, target: parser.path.range,
+            by: settings.signer, buffer: &text)
         {
         case .valid(let target):
             parser.truncatePath(at: target.end)
@@ -88,17 +92,18 @@ extension SitePolicy {
     /// Verifies the signature of a request to this site, which requires one.
     ///
     /// - Parameters:
-    ///   - parser: the parser that has read the request head.
+    ///   - method: the method of the request.
     ///   - bytes: the buffer that contains the request head.
     ///   - host: the range of the requested authority in `bytes`.
+    ///   - target: the range of the path and query in `bytes`.
     ///   - signer: the verifier; without one, no signature is valid.
     ///   - text: a buffer for the signed text, kept for its capacity.
     /// - Returns: the target without the signature, or the refusal.
     fileprivate func verifySignature(
-        of parser: borrowing RequestParser, _ bytes: Span<UInt8>, host: Range<Int>,
+        of method: RequestMethod, _ bytes: Span<UInt8>, host: Range<Int>, target: Range<Int>,
         by signer: URLSigner?, buffer text: inout [UInt8]
     ) -> SignatureCheck {
-        switch parser.method {
+        switch method {
         case .get, .head, .options: break
         default:
             // A signed URL grants reading only.
@@ -108,7 +113,7 @@ extension SitePolicy {
             return .refused(.methodNotAllowed(methods))
         }
         let signed: SignedTarget
-        switch SignedTarget.parse(bytes, at: parser.path.range) {
+        switch SignedTarget.parse(bytes, at: target) {
         case .signed(let read): signed = read
         case .unsigned: return .refused(.invalidSignature(.unsigned))
         case .malformed(let fault): return .refused(.invalidSignature(.malformed(fault)))
