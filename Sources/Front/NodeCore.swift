@@ -158,7 +158,7 @@ package final class NodeCore: Sendable {
         let loops = Array(group.makeIterator())
         let contexts = loops.enumerated().map { EventLoopContext(index: $0, loop: $1, node: self) }
         contextsState.withLock { $0 = contexts }
-        for context in contexts { try await context.loop.submit { context.startFetch() }.get() }
+        for context in contexts { try await context.loop.submit { context.start() }.get() }
     }
 
     /// The node's membership in its cluster; `nil` while it is in none.

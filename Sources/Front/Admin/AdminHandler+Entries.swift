@@ -11,7 +11,9 @@ extension AdminHandler {
     /// Sends the most requested entries, sampled by all loops, at most `limit`.
     func sendHotEntries(_ limit: Int) {
         let node = context.node
-        let samples = node.contexts.map { context in context.loop.submit { context.hot.counters } }
+        let samples = node.contexts.map { context in
+            context.loop.submit { context.uses.hot.counters }
+        }
         let all = EventLoopFuture.whenAllSucceed(samples, on: context.loop)
         respondLater(all.map { node.hotEntries($0.flatMap(\.self), limit: limit) }) {
             handler, document in

@@ -25,7 +25,7 @@ package final class ConnectionSlots: Sendable {
 
     /// Decides whether to accept a connection; an admitted one counts until ``release(_:_:)``.
     func admit(
-        _ key: ConnectionLimiter.ClientKey, _ plane: RequestHandler.Plane
+        _ key: ConnectionLimiter.ClientKey, _ plane: Plane
     ) -> ConnectionLimiter.AdmissionDecision {
         withSlots(of: plane) { $0.limiter.admit(key, $0.limits) }
     }
@@ -34,13 +34,13 @@ package final class ConnectionSlots: Sendable {
     /// reached its limit.
     func transfer(
         _ old: ConnectionLimiter.ClientKey, to new: ConnectionLimiter.ClientKey,
-        _ plane: RequestHandler.Plane
+        _ plane: Plane
     ) -> Bool {
         withSlots(of: plane) { $0.limiter.transfer(old, to: new, $0.limits) }
     }
 
     /// Releases the slot of a closed connection.
-    func release(_ key: ConnectionLimiter.ClientKey, _ plane: RequestHandler.Plane) {
+    func release(_ key: ConnectionLimiter.ClientKey, _ plane: Plane) {
         let emptied = withSlots(of: plane) { slots in
             slots.limiter.remove(key)
             return slots.limiter.openCount == 0 ? slots.emptied.take() : nil
@@ -68,7 +68,7 @@ package final class ConnectionSlots: Sendable {
     }
 
     /// Runs `body` on the slots of a plane; internal requests have no connection.
-    private func withSlots<T>(of plane: RequestHandler.Plane, _ body: (inout Slots) -> T) -> T {
+    private func withSlots<T>(of plane: Plane, _ body: (inout Slots) -> T) -> T {
         state.withLock { plane == .admin ? body(&$0.admin) : body(&$0.data) }
     }
 }

@@ -75,12 +75,12 @@ final class HTTP1Connection: ChannelDuplexHandler, RemovableChannelHandler, Clie
     /// Input bytes discarded since the last response.
     var discardedBytes = 0
 
-    var plane: RequestHandler.Plane { handler.plane }
+    var plane: Plane { handler.plane }
     var client: Client? { response.client }
     var settings: NodeSettings { loopContext.settings }
 
     /// Creates a connection for a channel of the loop of `loopContext`.
-    init(on loopContext: EventLoopContext, plane: RequestHandler.Plane, client: Client) {
+    init(on loopContext: EventLoopContext, plane: Plane, client: Client) {
         self.loopContext = loopContext
         handler = RequestHandler(on: loopContext, plane: plane, protocolVersion: .http1)
         response = handler.response

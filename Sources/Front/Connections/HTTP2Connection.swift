@@ -31,7 +31,7 @@ final class HTTP2Connection: ChannelDuplexHandler, MissSchedulerWaiter {
     private let connectedClient: Client
     var client: Client? { connectedClient }
     /// The admin port serves HTTP/1.1 only.
-    let plane = RequestHandler.Plane.data
+    let plane = Plane.data
     var index = 0
     /// The HTTP/2 protocol state.
     private(set) lazy var session = HTTP2ServerSession(

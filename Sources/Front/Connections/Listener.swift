@@ -9,7 +9,7 @@ import Wire
 /// A listening socket that accepts connections onto the event loops in turn.
 package struct Listener: CustomStringConvertible {
     /// The port's purpose: clients or operators.
-    package let plane: RequestHandler.Plane
+    package let plane: Plane
     private let channel: any Channel
 
     /// Length of the accept queue; the kernel lowers it to `net.core.somaxconn`.
@@ -28,7 +28,7 @@ package struct Listener: CustomStringConvertible {
     /// - Returns: the listener, which already accepts connections.
     /// - Throws: a ``ListenError`` if the address cannot be bound.
     package static func install(
-        _ address: ListenAddress, _ side: RequestHandler.Plane, isPlain: Bool = false,
+        _ address: ListenAddress, _ side: Plane, isPlain: Bool = false,
         to node: NodeCore,
         on group: MultiThreadedEventLoopGroup
     ) async throws -> Listener {
@@ -56,7 +56,7 @@ package struct Listener: CustomStringConvertible {
 
     /// Admits or refuses a new connection and sets up its pipeline.
     private static func accept(
-        _ channel: any Channel, _ side: RequestHandler.Plane, isPlain: Bool, to node: NodeCore
+        _ channel: any Channel, _ side: Plane, isPlain: Bool, to node: NodeCore
     ) -> EventLoopFuture<Void> {
         let loop = channel.eventLoop
         guard let context = node.context(of: loop) else {
@@ -102,7 +102,7 @@ package struct Listener: CustomStringConvertible {
     /// wait as there are slots, because each holds a descriptor; beyond that, the longest waiting
     /// one is refused.
     private static func admit(
-        _ holder: ConnectionLimiter.ClientKey, _ side: RequestHandler.Plane,
+        _ holder: ConnectionLimiter.ClientKey, _ side: Plane,
         _ context: EventLoopContext, attemptsLeft: Int = 5
     ) -> EventLoopFuture<ConnectionLimiter.AdmissionDecision> {
         let response = context.node.slots.admit(holder, side)
@@ -152,7 +152,7 @@ package struct Listener: CustomStringConvertible {
     /// Preempts an idle connection for a new one, at the first of `places` that has one.
     private static func preempt(
         _ places: ArraySlice<(context: EventLoopContext, idleBefore: Instant)>,
-        _ holder: ConnectionLimiter.ClientKey, _ side: RequestHandler.Plane,
+        _ holder: ConnectionLimiter.ClientKey, _ side: Plane,
         _ response: ConnectionLimiter.AdmissionDecision,
         _ context: EventLoopContext
     ) -> EventLoopFuture<ConnectionLimiter.AdmissionDecision> {
@@ -180,7 +180,7 @@ package struct Listener: CustomStringConvertible {
 
     /// Adds the handlers of an admitted connection to its pipeline.
     private static func install(
-        _ channel: any Channel, _ client: Client, _ side: RequestHandler.Plane, isProxied: Bool,
+        _ channel: any Channel, _ client: Client, _ side: Plane, isProxied: Bool,
         _ tls: TLSServerContext?, on context: EventLoopContext
     ) throws {
         context.counters.add(.connectionsAccepted)

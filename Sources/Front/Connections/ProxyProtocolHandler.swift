@@ -20,11 +20,11 @@ final class ProxyProtocolHandler: ChannelInboundHandler, RemovableChannelHandler
     /// True after the header was read or refused.
     private var isOver = false
 
-    let plane: RequestHandler.Plane
+    let plane: Plane
     var index = 0
 
     /// Creates a handler that waits for the header; `headTimeout` applies.
-    init(on loopContext: EventLoopContext, side: RequestHandler.Plane, client: Client) {
+    init(on loopContext: EventLoopContext, side: Plane, client: Client) {
         self.loopContext = loopContext
         self.plane = side
         connectedClient = client
@@ -34,7 +34,7 @@ final class ProxyProtocolHandler: ChannelInboundHandler, RemovableChannelHandler
     /// Returns true if connections from `address` begin with the header: those of trusted proxies
     /// to the data port.
     static func isNeeded(
-        from address: IPAddress?, _ side: RequestHandler.Plane, _ loopContext: EventLoopContext
+        from address: IPAddress?, _ side: Plane, _ loopContext: EventLoopContext
     ) -> Bool {
         let trusted = loopContext.settings.trustedProxies
         guard side == .data, !trusted.isEmpty, let address else { return false }

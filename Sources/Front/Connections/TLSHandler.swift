@@ -39,12 +39,12 @@ final class TLSHandler: ChannelDuplexHandler, ClientConnection {
     /// True while the context counts this handshake and manages the connection.
     private var isRegistered = false
 
-    let plane: RequestHandler.Plane
+    let plane: Plane
     var index = 0
 
     /// Creates a handler that waits for the handshake; `handshakeTimeout` applies.
     init(
-        _ tls: TLSServerContext, on loopContext: EventLoopContext, side: RequestHandler.Plane,
+        _ tls: TLSServerContext, on loopContext: EventLoopContext, side: Plane,
         client: Client
     ) {
         self.loopContext = loopContext

@@ -62,7 +62,7 @@ struct ConnectionTable {
     ///   - bound: only connections idle since before this instant qualify.
     /// - Returns: the connection, which is still idle; `nil` if there is none.
     mutating func nextIdle(
-        _ side: RequestHandler.Plane, isLocal: Bool, before bound: Instant
+        _ side: Plane, isLocal: Bool, before bound: Instant
     ) -> IdleConnection? {
         var mayScan = true
         while true {
@@ -87,7 +87,7 @@ struct ConnectionTable {
     /// Returns the longest idle connection of `side` that `holder` has itself; `nil` if there is
     /// none that is idle since before `bound`.
     mutating func longestIdle(
-        _ side: RequestHandler.Plane, of holder: ConnectionLimiter.ClientKey, before bound: Instant
+        _ side: Plane, of holder: ConnectionLimiter.ClientKey, before bound: Instant
     ) -> IdleConnection? {
         guard budget.forSameClient > 0 else { return nil }
         budget.forSameClient -= all.count + 1
@@ -102,7 +102,7 @@ struct ConnectionTable {
     }
 
     /// Collects the next candidates; examines every connection, so it runs seldom.
-    private mutating func scan(_ side: RequestHandler.Plane, isLocal: Bool) {
+    private mutating func scan(_ side: Plane, isLocal: Bool) {
         var items: [IdleConnectionOrder.Item] = []
         for (place, connection) in all.enumerated() where connection.plane == side {
             guard let since = connection.preemptibleSince else { continue }
@@ -126,7 +126,7 @@ extension EventLoopContext {
     ///   - bound: only connections idle since before this instant qualify.
     /// - Returns: true if no slot was needed or one was transferred; false if none was preempted.
     func preemptIdleConnection(
-        _ side: RequestHandler.Plane, for holder: ConnectionLimiter.ClientKey,
+        _ side: Plane, for holder: ConnectionLimiter.ClientKey,
         _ response: ConnectionLimiter.AdmissionDecision,
         idleBefore bound: Instant = .distantFuture
     ) -> Bool {

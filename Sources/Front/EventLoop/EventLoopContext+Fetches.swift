@@ -62,9 +62,8 @@ extension EventLoopContext {
         case .stored: break
         case .joined(let run, let reader): run.leave(reader)
         case .started(let run, let reader):
-            startFetch(
-                run, name: node.disk == nil ? nil : EntryName(ofKey: query.key), asksDisk: false,
-                for: nil)
+            let name = node.disk == nil ? nil : EntryName(ofKey: query.key)
+            fetches.start(LookupDriver(run, name: name, on: self), readsDisk: false)
             // A response that is kept is fetched to its end without readers.
             run.leave(reader)
         }
@@ -132,18 +131,17 @@ extension EventLoopContext {
     }
 }
 
-/// Metrics of fetches.
-extension EventLoopContext {
+extension EventLoopCounters {
     /// Counts a fetch from an origin that brought no complete response.
-    func count(_ failure: OriginFailure) {
-        counters.add(.originFetchesFailed)
-        counters.add(failure.underlying.metric)
+    func add(_ failure: OriginFailure) {
+        add(.originFetchesFailed)
+        add(failure.underlying.metric)
         guard case .timedOut(let phase, limit: _) = failure.underlying else { return }
         switch phase {
-        case .resolving, .connecting, .handshaking: counters.add(.timeoutsOriginConnect)
-        case .awaitingHead: counters.add(.timeoutsOriginFirstByte)
-        case .readingBody, .readingSlowly: counters.add(.timeoutsOriginIdle)
-        case .total: counters.add(.timeoutsOriginTotal)
+        case .resolving, .connecting, .handshaking: add(.timeoutsOriginConnect)
+        case .awaitingHead: add(.timeoutsOriginFirstByte)
+        case .readingBody, .readingSlowly: add(.timeoutsOriginIdle)
+        case .total: add(.timeoutsOriginTotal)
         }
     }
 }

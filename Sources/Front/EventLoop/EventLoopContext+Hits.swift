@@ -85,7 +85,7 @@ extension EventLoopContext {
         now: Instant
     ) -> MemoryEntry? {
         // Connection may nominate fields, which are then not forwarded to the origin.
-        guard Self.isPlainConnection(parser, bytes), let variants = VariantIndex(of: index),
+        guard parser.nominatesNoFields(in: bytes), let variants = VariantIndex(of: index),
             variants.sets.allSatisfy({
                 $0.names.allSatisfy(plan.requestFieldRules.forwardsUnchanged)
             })
@@ -104,15 +104,15 @@ extension EventLoopContext {
         }
         return found
     }
+}
 
+extension RequestParser {
     /// Returns true if Connection is absent or only `keep-alive` or `close`, so that it nominates
-    /// no fields.
-    private static func isPlainConnection(
-        _ parser: borrowing RequestParser, _ bytes: Span<UInt8>
-    ) -> Bool {
-        guard parser.fields.present.contains(.connection) else { return true }
-        for number in 0..<parser.fields.count where parser.fields[number].id == .connection {
-            let value = parser.fields[number].value.range
+    /// no fields; `bytes` contain the head.
+    fileprivate func nominatesNoFields(in bytes: Span<UInt8>) -> Bool {
+        guard fields.present.contains(.connection) else { return true }
+        for number in 0..<fields.count where fields[number].id == .connection {
+            let value = fields[number].value.range
             guard
                 bytes.matchesIgnoringCase("keep-alive", at: value)
                     || bytes.matchesIgnoringCase("close", at: value)

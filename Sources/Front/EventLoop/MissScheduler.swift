@@ -14,48 +14,64 @@ protocol MissSchedulerWaiter: AnyObject {
 /// A loop processes everything that has arrived before it polls for more. A thousand such requests
 /// at once would block it until all are started, and hits that arrive meanwhile would wait. So a
 /// turn starts a few of them, and the others follow after the loop has polled for hits.
-struct MissScheduler {
+///
+/// Confined to its event loop.
+final class MissScheduler {
     /// Waiting requests by client; the key `nil` stands for this machine.
     var queue = FairQueue<QuotaHolder?, any MissSchedulerWaiter>()
     /// Requests that may still start in the current turn.
-    var startsLeft = startsMax
+    private var startsLeft = startsMax
+    /// Timer of the next turn, scheduled while one is required.
+    private let timer: DeadlineTimer
 
     /// Maximum number of requests started in a turn.
     ///
     /// Each costs some 50 µs with its consequences. Higher limits lower the throughput of 256
     /// clients (13,900 responses per second without a limit, 16,000 with this one); lower limits
     /// lower that of 16 clients.
-    static let startsMax = 4
+    private static let startsMax = 4
     /// Pause between two turns; the loop processes everything due before it polls.
-    static let pause = Interval(nanoseconds: 20_000)
-}
+    private static let pause = Interval(nanoseconds: 20_000)
 
-extension EventLoopContext {
+    /// Creates the scheduler of `loop`.
+    init(on loop: any EventLoop) {
+        timer = DeadlineTimer(on: loop)
+    }
+
+    /// Enables the turns.
+    func start() {
+        timer.start { [unowned self] in turnBegan($0) }
+    }
+
+    /// Ends the turns; requests that wait remain in the queue.
+    func stop() {
+        timer.stop()
+    }
+
     /// Returns true if a request of `holder` that memory cannot serve may start now; otherwise
     /// `taker` is queued for ``MissSchedulerWaiter/turnGranted(now:)``.
     func acquireTurn(_ taker: any MissSchedulerWaiter, of holder: QuotaHolder?) -> Bool {
-        guard missScheduler.queue.isEmpty, missScheduler.startsLeft > 0 else {
-            missScheduler.queue.append(taker, of: holder)
+        guard queue.isEmpty, startsLeft > 0 else {
+            queue.append(taker, of: holder)
             return false
         }
-        if missScheduler.startsLeft == MissScheduler.startsMax {
+        if startsLeft == Self.startsMax {
             let now = SystemClock.now()
-            missTimer.schedule(by: now + MissScheduler.pause, now: now)
+            timer.schedule(by: now + Self.pause, now: now)
         }
-        missScheduler.startsLeft -= 1
+        startsLeft -= 1
         return true
     }
 
     /// Begins a turn; returns the instant of the next turn, or `nil` if none is known to be
     /// required.
-    func turnBegan(_ now: Instant) -> Instant? {
-        missScheduler.startsLeft = MissScheduler.startsMax
-        while missScheduler.startsLeft > 0, let taker = missScheduler.queue.next() {
-            missScheduler.startsLeft -= 1
+    private func turnBegan(_ now: Instant) -> Instant? {
+        startsLeft = Self.startsMax
+        while startsLeft > 0, let taker = queue.next() {
+            startsLeft -= 1
             taker.turnGranted(now: now)
         }
-        return missScheduler.startsLeft == MissScheduler.startsMax
-            ? nil : SystemClock.now() + MissScheduler.pause
+        return startsLeft == Self.startsMax ? nil : SystemClock.now() + Self.pause
     }
 }
 

@@ -65,7 +65,7 @@ package struct NodeSettings: Sendable {
 
     /// Returns the key under which a connection from `address` is counted: a trusted proxy has no
     /// limit of its own, because its clients are limited.
-    func limiterKey(of address: IPAddress?, on side: RequestHandler.Plane)
+    func limiterKey(of address: IPAddress?, on side: Plane)
         -> ConnectionLimiter.ClientKey
     {
         guard side == .data, let known = address?.unmapped,

@@ -376,8 +376,8 @@ final class ActiveFetch: Sendable {
         if hungryLoops != 0 { wake(hungryLoops) }
         for effect in effects {
             switch effect {
-            case .updateFlow: context.withFetch(self) { $0.updateFlow() }
-            case .abort: context.withFetch(self) { $0.cancel() }
+            case .updateFlow: context.fetches.perform(on: self) { $0.updateFlow() }
+            case .abort: context.fetches.perform(on: self) { $0.cancel() }
             default: break
             }
         }
@@ -393,7 +393,7 @@ final class ActiveFetch: Sendable {
             left &= left - 1
             // While the node stops, there are none.
             guard index < contexts.count else { return }
-            contexts[index].scheduleWake(self)
+            contexts[index].fetches.scheduleWake(self)
         }
     }
 }

@@ -89,7 +89,7 @@ final class DiskSource: ResponseSource {
             }
             guard view.shards.find(candidate.name.digest) != nil else { continue }
             let found = view.readNonblocking(
-                candidate.name, key: candidate.entryKey.key, buffer: &context.diskReadBuffer)
+                candidate.name, key: candidate.entryKey.key, buffer: &context.pageCache.buffer)
             switch found {
             case .notFound: continue
             case .wouldBlock: return readOnDiskThread(candidate)

@@ -90,7 +90,7 @@ final class FetchTable: Sendable {
             asking.holders[ObjectIdentifier(run)] = holders
             return (nil, givenUp)
         }
-        if let givenUp { givenUp.context.withFetch(givenUp) { $0.cancel() } }
+        if let givenUp { givenUp.context.fetches.perform(on: givenUp) { $0.cancel() } }
         return obstacle
     }
 

@@ -37,7 +37,7 @@ final class LookupDriver {
     /// Creates the driver of `run` on the loop of `context`.
     init(
         _ run: ActiveFetch, name: EntryName?, on context: EventLoopContext,
-        for requester: PendingResponse?
+        for requester: PendingResponse? = nil
     ) {
         self.fetch = run
         self.name = name
@@ -48,7 +48,7 @@ final class LookupDriver {
     /// Passes an event to the state machine and runs the resulting effects.
     func handle(_ event: (inout Lookup, inout [LookupEffect]) -> Void) {
         perform(fetch.update { event(&$0.lookup, &$1) })
-        context.scheduleDeadline(self, now: SystemClock.now())
+        context.fetches.scheduleDeadline(of: self, now: SystemClock.now())
     }
 
     /// Runs the effects that concern sources.
@@ -248,7 +248,7 @@ final class LookupDriver {
         isEnded = true
         fetch.update { state, _ in state.lookup.ended() }
         context.node.fetches.originFetchEnded(fetch)
-        context.fetchEnded(self)
+        context.fetches.ended(self)
         source = nil
     }
 

@@ -217,7 +217,7 @@ final class OriginSource: ResponseSource, OriginFetchDelegate {
     }
 
     func originFetchFailed(_ failure: OriginFailure) {
-        context.count(failure)
+        context.counters.add(failure)
         heldResponse = nil
         // A fetch refused by this node is counted, and logged once per origin elsewhere, so that
         // many misses do not produce as many log lines.

@@ -32,6 +32,17 @@ struct FetchedResponse: Sendable {
     }
 }
 
+extension FetchedResponse {
+    /// Creates the response of an entry for the requester that caused its fetch, as if the body
+    /// were still being received, because trailers are not stored; returns `nil` without trailers.
+    init?(trailing entry: MemoryEntry, _ known: FetchSnapshot.Progress) {
+        guard !known.trailers.isEmpty else { return nil }
+        self.init(
+            metadata: entry.metadata, head: RenderedHead(entry), sizeBytes: nil, isKept: true,
+            tags: entry.tags)
+    }
+}
+
 /// A response head rendered for clients.
 struct RenderedHead: Sendable {
     /// The status line and field lines, without the empty line.

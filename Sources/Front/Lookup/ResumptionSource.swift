@@ -88,7 +88,7 @@ final class ResumptionSource: ResponseSource, FetchReader {
         }
         self.continuation = (second, reader)
         if !skipsPeers { scheduleStallCheck() }
-        context.startFetch(second, name: name, asksDisk: false, for: nil)
+        context.fetches.start(LookupDriver(second, name: name, on: context), readsDisk: false)
         proceed()
     }
 
@@ -118,7 +118,7 @@ final class ResumptionSource: ResponseSource, FetchReader {
     /// Passes on that a peer waits for the response.
     func peerJoined() {
         guard let continuation else { return }
-        context.withFetch(continuation.run) { $0.peerJoined() }
+        context.fetches.perform(on: continuation.run) { $0.peerJoined() }
     }
 
     // MARK: Events of the second fetch
@@ -134,7 +134,7 @@ final class ResumptionSource: ResponseSource, FetchReader {
             let limit = context.settings.transferBytesMax
             let step = second.nextStep(reader, limit: limit, on: context, slices: &slices)
             switch step {
-            case .wait: return context.addReader(second, for: self)
+            case .wait: return context.fetches.addReader(self, of: second)
             case .read(_, let count):
                 guard isMatched || matchesPartialResponse(second) else { return abandon() }
                 lastProgressAt = SystemClock.now()

@@ -38,6 +38,31 @@ extension PeerEntry {
     }
 }
 
+extension PeerEntry.Terms {
+    /// Creates the terms of a fetched response; returns `nil` if it must not be sent to the peer.
+    ///
+    /// A response that may not be shared is sent to the peer whose query caused the fetch.
+    ///
+    /// - Parameters:
+    ///   - view: the state of the fetch.
+    ///   - isInitiator: true if the peer's query has caused the fetch.
+    ///   - isProbe: true for a probe, to which only a response without a failed origin is sent.
+    init?(of view: FetchSnapshot, forInitiator isInitiator: Bool, isProbe: Bool) {
+        let known = view.progress
+        guard view.isShared || isInitiator, known.staleFallback == nil || !isProbe else {
+            return nil
+        }
+        self.init()
+        if !view.isShared { restrictions.insert(.isPrivate) }
+        if !known.isStored { restrictions.insert(.isNoStore) }
+        if known.isHitForMiss { restrictions.insert(.isHitForMiss) }
+        if let stoodIn = known.staleFallback {
+            restrictions.formUnion([.isStaleIfError, .isNoStore])
+            originErrorStatus = stoodIn.status
+        }
+    }
+}
+
 extension OwnerSearch.Reply {
     /// Creates the reply that the owner search works with from a peer's reply.
     init(_ response: PeerReply) {

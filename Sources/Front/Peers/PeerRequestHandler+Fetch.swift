@@ -55,11 +55,13 @@ extension PeerRequestHandler {
         case .stored(let memoryEntry): sendEntry(memoryEntry, from: .memory)
         case .joined(let run, let reader):
             logSummary.part = .collapsed
-            run.context.withFetch(run) { $0.peerJoined() }
+            run.context.fetches.perform(on: run) { $0.peerJoined() }
             attach(run, reader)
         case .started(let run, let reader):
             logSummary.part = stale == nil ? .miss : .revalidated
-            context.startFetch(run, name: name, asksDisk: asksDisk, for: nil).peerHandler = self
+            let driver = LookupDriver(run, name: name, on: context)
+            context.fetches.start(driver, readsDisk: asksDisk)
+            driver.peerHandler = self
             attach(run, reader)
         }
     }
@@ -111,7 +113,7 @@ extension PeerRequestHandler {
         case .wait, .read, .finish: break
         }
         switch view.progress.outcome {
-        case .pending: context.addReader(run, for: self)
+        case .pending: context.fetches.addReader(self, of: run)
         case .failed: send(failureReply(view.progress.outcome))
         case .loadedFromDisk(let memoryEntry):
             // A stale response that the requesting client gets is not sent to a peer.
@@ -120,26 +122,25 @@ extension PeerRequestHandler {
             detach()
             sendEntry(memoryEntry, from: .disk)
         case .stored(let memoryEntry):
-            guard var terms = terms(view) else { return send(declineReply(.unshareable)) }
+            guard var terms = terms(of: view) else { return send(declineReply(.unshareable)) }
             if causedFetch, let own = view.progress.requesterResponse {
                 return streamFetch(run, reader, own, &terms)
             }
-            if causedFetch, !view.progress.trailers.isEmpty {
+            if causedFetch, var own = FetchedResponse(trailing: memoryEntry, view.progress) {
                 // With a length, no trailers could follow the body (RFC 9112 §6.3).
-                let response = FetchedResponse(
-                    metadata: memoryEntry.metadata, head: RenderedHead(memoryEntry).unframed,
-                    sizeBytes: nil, isKept: true, tags: memoryEntry.tags)
-                return streamFetch(run, reader, response, terms)
+                own.head = own.head.unframed
+                return streamFetch(run, reader, own, terms)
             }
             detach()
             sendEntry(memoryEntry, from: .fetch, terms)
         case .receiving(let fetch) where run.siteRequest.isImage && fetch.head.status != 200:
-            send(absenceReply(fetch.head.status))
+            // This node stores that the image is missing, and the peer need not.
+            send(failureReply(of: .originStatus(fetch.head.status)))
         // A partial or not-modified response is never sent to a peer.
         case .receiving(let fetch) where [206, 304].contains(fetch.head.status):
             send(declineReply(.unshareable))
         case .receiving(let fetch):
-            guard var terms = terms(view) else { return send(declineReply(.unshareable)) }
+            guard var terms = terms(of: view) else { return send(declineReply(.unshareable)) }
             if causedFetch, let own = view.progress.requesterResponse {
                 return streamFetch(run, reader, own, &terms)
             }
@@ -180,7 +181,7 @@ extension PeerRequestHandler {
         switch run.nextStep(
             reader, limit: context.settings.transferBytesMax, on: context, slices: &taken)
         {
-        case .wait: context.addReader(run, for: self)
+        case .wait: context.fetches.addReader(self, of: run)
         case .read(_, let count):
             stage = .streamingFetch(run, reader, lentBytes: count)
             slices.append(contentsOf: taken)
@@ -259,26 +260,11 @@ extension PeerRequestHandler {
     }
 }
 
-/// The terms of responses to peers, and the replies in place of a response.
+/// The terms of responses, and the replies in place of a response.
 extension PeerRequestHandler {
     /// Returns the terms of a fetched response; `nil` if it must not be sent to this peer.
-    ///
-    /// A response that may not be shared is sent to the peer whose query caused the fetch.
-    func terms(_ view: FetchSnapshot) -> PeerEntry.Terms? {
-        let known = view.progress
-        // To a probe, only a response without a failed origin counts.
-        guard view.isShared || causedFetch, known.staleFallback == nil || query.kind == .get else {
-            return nil
-        }
-        var terms = PeerEntry.Terms()
-        if !view.isShared { terms.restrictions.insert(.isPrivate) }
-        if !known.isStored { terms.restrictions.insert(.isNoStore) }
-        if known.isHitForMiss { terms.restrictions.insert(.isHitForMiss) }
-        if let stoodIn = known.staleFallback {
-            terms.restrictions.formUnion([.isStaleIfError, .isNoStore])
-            terms.originErrorStatus = stoodIn.status
-        }
-        return terms
+    private func terms(of view: FetchSnapshot) -> PeerEntry.Terms? {
+        PeerEntry.Terms(of: view, forInitiator: causedFetch, isProbe: query.kind == .probe)
     }
 
     /// True if this query has caused the fetch that it waits for.
@@ -301,9 +287,6 @@ extension PeerRequestHandler {
                     status: problem.originStatus ?? 0, cause: .answer, mayServeStale: true,
                     text: problem.document.detail))
     }
-
-    /// Returns the reply for a missing image: this node stores that result, and the peer need not.
-    func absenceReply(_ status: UInt16) -> PeerReply { failureReply(of: .originStatus(status)) }
 
     /// Returns the reply for declining the query.
     func declineReply(_ reason: DeclineReason) -> PeerReply {

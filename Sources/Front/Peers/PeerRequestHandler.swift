@@ -27,7 +27,7 @@ final class PeerRequestHandler: FetchReader, PeerQueryHandler {
     /// The correlation with the client's request that the peer serves.
     let cause: RequestCorrelation
     /// The facts for the access log.
-    var logSummary = LogSummary()
+    var logSummary = PeerQuerySummary()
     /// The stage of the reply.
     var stage = Stage.starting
     /// The body bytes that are announced and not sent yet.
@@ -90,7 +90,7 @@ final class PeerRequestHandler: FetchReader, PeerQueryHandler {
         case .hitForMiss: return send(declineReply(.unshareable))
         case .miss: break
         }
-        let glance = stale == nil ? context.lookUpDiskImmediately(query) : .disabled
+        let glance = stale == nil ? context.pageCache.lookUp(query) : .disabled
         if case .hit(let memoryEntry) = glance {
             context.touch(memoryEntry, now: now)
             return sendEntry(memoryEntry, from: .disk)
@@ -174,7 +174,7 @@ final class PeerRequestHandler: FetchReader, PeerQueryHandler {
         _ terms: PeerEntry.Terms = PeerEntry.Terms()
     ) {
         guard memoryEntry.status == 200 || !memoryEntry.isImage else {
-            return send(absenceReply(memoryEntry.status))
+            return send(failureReply(of: .originStatus(memoryEntry.status)))
         }
         switch source {
         case .memory: logSummary.part = .hit
@@ -247,21 +247,21 @@ final class PeerRequestHandler: FetchReader, PeerQueryHandler {
     }
 }
 
+/// The facts of a peer query's line in the access log.
+struct PeerQuerySummary {
+    /// The time at which the query arrived.
+    let startedAt = SystemClock.now()
+    /// The part of this node's cache in the response.
+    var part = CacheOutcome.generated
+    /// The status of the response; 0 while there is none, and for a reply that is not an HTTP
+    /// response.
+    var status: UInt16 = 0
+    /// The body bytes sent so far.
+    var bodyBytes: UInt64 = 0
+}
+
 /// The access log of peers' queries.
 extension PeerRequestHandler {
-    /// The facts of a query's line in the access log.
-    struct LogSummary {
-        /// The time at which the query arrived.
-        let startedAt = SystemClock.now()
-        /// The part of this node's cache in the response.
-        var part = CacheOutcome.generated
-        /// The status of the response; 0 while there is none, and for a reply that is not an HTTP
-        /// response.
-        var status: UInt16 = 0
-        /// The body bytes sent so far.
-        var bodyBytes: UInt64 = 0
-    }
-
     /// Writes the log line of a query that may have caused a fetch here; probes have none.
     func log(isComplete: Bool) {
         guard context.hasAccessLog, query.kind == .get else { return }

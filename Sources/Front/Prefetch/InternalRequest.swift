@@ -39,7 +39,7 @@ final class InternalRequest: ResponseWriter, ClientConnection, @unchecked Sendab
     /// The completion closure; `nil` before the start and after the end.
     private var completion: ((Response) -> Void)?
 
-    let plane = RequestHandler.Plane.internalRequest
+    let plane = Plane.internalRequest
     var client: Client? { handler.response.client }
     var idleSince: Instant? { nil }
     var index = 0

@@ -14,21 +14,50 @@ package final class AccessLog: Sendable {
     private let counters: NodeCounters
     private let writer = LineWriter(to: STDOUT_FILENO)
 
-    /// Size at which a buffer is passed on, in bytes.
-    static let bufferBytes = 64 << 10
-
     init(counters: NodeCounters) {
         self.counters = counters
     }
 
     /// Queues `lines` complete lines for writing; drops and counts them if the queue is full.
-    func enqueue(_ buffer: ByteBuffer, lines: Int) {
+    fileprivate func enqueue(_ buffer: ByteBuffer, lines: Int) {
         writer.write(buffer) { [counters] in counters.add(.accessLinesDropped, lines) }
     }
 
     /// Returns when everything queued has been written, or the reader has stopped reading.
     package func finish(on loop: any EventLoop) async {
         await writer.finish(on: loop)
+    }
+}
+
+/// The lines of one event loop that were not passed to the writer yet.
+struct AccessLogBuffer {
+    /// Format of the lines; `nil` if the log is disabled.
+    var format: AccessLine.Format?
+    private var buffer = ByteBuffer()
+    /// Number of lines in ``buffer``.
+    private var lines = 0
+
+    /// Size at which a buffer is passed on, in bytes.
+    private static let bytesMax = 64 << 10
+
+    /// Creates an empty buffer of lines in `format`.
+    init(format: AccessLine.Format?) {
+        self.format = format
+    }
+
+    /// Appends a line, and passes a full buffer on to `log`.
+    mutating func append(_ line: AccessLine, to log: AccessLog) {
+        guard let format, line.append(to: &buffer, format) else { return }
+        lines += 1
+        if buffer.readableBytes >= Self.bytesMax { flush(to: log) }
+    }
+
+    /// Passes the lines on to `log`.
+    mutating func flush(to log: AccessLog) {
+        guard lines > 0 else { return }
+        log.enqueue(buffer, lines: lines)
+        buffer = ByteBuffer()
+        lines = 0
     }
 }
 
@@ -222,8 +251,8 @@ extension LoggedRequest {
     /// Creates the record of the request that `parser` has parsed from `bytes`.
     init(
         _ parser: borrowing RequestParser, _ bytes: Span<UInt8>,
-        over carriage: RequestHandler.ProtocolVersion,
-        on side: RequestHandler.Plane, as id: RequestID, _ now: Instant
+        over carriage: HTTPVersion,
+        on side: Plane, as id: RequestID, _ now: Instant
     ) {
         self.init(
             on: Port(side), as: id,
@@ -237,14 +266,14 @@ extension LoggedRequest {
     }
 
     /// Creates the record of a request that could not be parsed.
-    init(unreadableOn side: RequestHandler.Plane, as id: RequestID, _ now: Instant) {
+    init(unreadableOn side: Plane, as id: RequestID, _ now: Instant) {
         self.init(
             on: Port(side), as: id, method: [], target: [], version: "-", startedAt: now)
     }
 }
 
 extension LoggedRequest.Port {
-    fileprivate init(_ side: RequestHandler.Plane) {
+    fileprivate init(_ side: Plane) {
         self = side == .admin ? .admin : .data
     }
 }

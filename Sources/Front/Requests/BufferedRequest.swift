@@ -19,7 +19,7 @@ struct BufferedRequest {
 
     /// Appends a piece of the body, up to the limit of admin requests; those of clients are
     /// dropped.
-    mutating func appendBody(_ piece: Span<UInt8>, plane side: RequestHandler.Plane) {
+    mutating func appendBody(_ piece: Span<UInt8>, plane side: Plane) {
         guard side == .admin, body.count <= AdminOperation.bodyBytesMax else { return }
         body += piece.copy(0..<piece.count)
     }

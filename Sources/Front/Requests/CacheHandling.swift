@@ -1,5 +1,6 @@
 import Ground
 import HTTPRules
+import Platform
 import Serving
 import Telemetry
 
@@ -54,6 +55,117 @@ enum CacheHandling: Hashable {
             member.detail = isFromPeer ? "peer" : "origin"
             return member
         }
+    }
+}
+
+/// How the cache takes part in a response that waits for a fetch: what Cache-Status and the metrics
+/// report of it.
+struct ForwardingRecord {
+    /// Reason for forwarding.
+    var reason: CacheHandling.Reason
+    /// True if another request started the fetch.
+    private(set) var isCollapsed = false
+    /// True if this request started the fetch.
+    private(set) var isInitiator = false
+    /// The result that the metrics count.
+    private(set) var outcome = CacheOutcome.generated
+
+    /// Creates the record of a request that waits for no fetch yet.
+    init(reason: CacheHandling.Reason) {
+        self.reason = reason
+    }
+
+    /// Records that the request has joined a fetch that another one started.
+    mutating func joined() {
+        (isCollapsed, isInitiator) = (true, false)
+        outcome = .collapsed
+    }
+
+    /// Records that the request has started a fetch.
+    ///
+    /// - Parameters:
+    ///   - query: the request.
+    ///   - isValidation: true if the fetch revalidates a stored response.
+    mutating func started(by query: SiteRequest, isValidation: Bool) {
+        (isCollapsed, isInitiator) = (false, true)
+        outcome = query.mode == .verbatim ? .bypassed : isValidation ? .revalidated : .miss
+        if isValidation { storedWasStale(for: query) }
+    }
+
+    /// Reports a stale response as the reason, unless the request gave another one.
+    private mutating func storedWasStale(for query: SiteRequest) {
+        if query.isImage || reason == .uriMiss { reason = .stale }
+    }
+
+    /// Records the result of a fetched response.
+    ///
+    /// - Parameters:
+    ///   - known: the progress of the fetch.
+    ///   - status: the status received; 304 for a stored response that was confirmed.
+    ///   - isStored: true if the response is stored.
+    ///   - query: the request.
+    /// - Returns: the handling of the response.
+    mutating func forwarded(
+        _ known: FetchSnapshot.Progress, status: UInt16, isStored: Bool, for query: SiteRequest
+    ) -> CacheHandling {
+        if known.staleEntry != nil {
+            storedWasStale(for: query)
+            if !isCollapsed { outcome = .revalidated }
+        }
+        // A response that another node had is no miss of the cluster.
+        if known.isFromPeer, outcome == .miss { outcome = .peer }
+        return .forwarded(
+            reason, status: status, isStored: isStored, isCollapsed: isCollapsed,
+            isFromPeer: known.isFromPeer)
+    }
+
+    /// Returns the handling of a response that is still being received, and records its result;
+    /// `nil` if it is a stale one that the request forbids.
+    mutating func receiving(
+        _ received: FetchedResponse, _ known: FetchSnapshot.Progress, for query: SiteRequest
+    ) -> CacheHandling? {
+        if let fallback = known.staleFallback {
+            return stoodIn(fallback, received.metadata, for: query)
+        }
+        if received.isFromDisk {
+            outcome = .disk
+            return .hit(.disk)
+        }
+        return forwarded(
+            known, status: received.head.status, isStored: received.isKept, for: query)
+    }
+
+    /// Returns the handling of a stale response with these facts that stands in for the origin's,
+    /// and records its result; `nil` if the request does not accept it.
+    mutating func stoodIn(
+        _ fallback: FetchSnapshot.StaleFallback, _ facts: EntryMetadata, for query: SiteRequest
+    ) -> CacheHandling? {
+        guard query.isUsableOnError(facts, now: SystemClock.now()) else { return nil }
+        outcome = .stale
+        return .staleIfError(reason, status: fallback.status)
+    }
+
+    /// Reports an error.
+    ///
+    /// - Parameters:
+    ///   - problem: the error.
+    ///   - view: the state of the fetch; `nil` without one.
+    ///   - isFenced: true if the node's fence is closed.
+    ///   - key: the key to report; `nil` for an image.
+    /// - Returns: the Cache-Status of the error response.
+    func status(
+        of problem: Problem, _ view: FetchSnapshot?, isFenced: Bool, key: [UInt8]?
+    ) -> CacheStatus {
+        guard let view, view.hasContactedOrigin || problem.originStatus != nil else {
+            return CacheStatus(.generated)
+        }
+        var status = CacheStatus(.forwarded(reason))
+        status.forwardStatus = problem.originStatus
+        status.isCollapsed = isCollapsed
+        status.isFenced = isFenced
+        status.key = key
+        status.detail = view.hasContactedOrigin ? "origin" : "peer"
+        return status
     }
 }
 

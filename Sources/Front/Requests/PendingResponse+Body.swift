@@ -26,16 +26,15 @@ extension PendingResponse: FetchReader {
     /// Sends the bytes that the fetch has received.
     ///
     /// - Returns: false if nothing remains to do until the response is woken.
-    private func proceed(_ transfer: Transfer) -> Bool {
+    private func proceed(_ transfer: BodyTransfer) -> Bool {
         guard let run = fetch, let reader else { preconditionFailure("a transfer from nothing") }
         var transfer = transfer
-        if transfer.inFlightBytes > 0 {
-            run.advance(reader, by: transfer.inFlightBytes)
-            transfer.position += UInt64(transfer.inFlightBytes)
-            transfer.inFlightBytes = 0
+        let accepted = transfer.takeAccepted()
+        if accepted > 0 {
+            run.advance(reader, by: accepted)
             stage = .streaming(transfer)
         }
-        if let end = transfer.end, transfer.position >= end {
+        if transfer.isComplete {
             endTransfer(transfer)
             return false
         }
@@ -44,7 +43,7 @@ extension PendingResponse: FetchReader {
             reader, limit: settings.transferBytesMax, on: context, slices: &response.slices)
         {
         case .wait:
-            context.addReader(run, for: self)
+            context.fetches.addReader(self, of: run)
             return false
         case .read(_, let count):
             if let upload, upload.isTunnel { upload.updateDeadline(now: SystemClock.now()) }
@@ -64,46 +63,60 @@ extension PendingResponse: FetchReader {
     }
 
     /// Ends a body, or aborts if it is shorter than announced.
-    private func endTransfer(_ transfer: Transfer) {
-        if let end = transfer.end, transfer.position < end {
-            // The body is shorter than its announced length; the client must not take it for
-            // complete.
-            return abort()
-        }
+    private func endTransfer(_ transfer: BodyTransfer) {
+        // The client must not take a body that is shorter than its announced length for complete.
+        guard transfer.isComplete || transfer.end == nil else { return abort() }
         if transfer.isChunked {
             response.writer?.endChunks(
-                trailers: isInitiator ? fetch?.snapshot.progress.trailers ?? [] : [])
+                trailers: forwarding.isInitiator ? fetch?.snapshot.progress.trailers ?? [] : [])
         }
         finish()
     }
+}
 
-    /// Progress of a body that is sent while it is received.
-    struct Transfer {
-        /// Offset of the next byte to process in the body.
-        var position: UInt64 = 0
-        /// Start of the requested bytes, as an offset in the body.
-        let from: UInt64
-        /// End of the requested bytes; `nil` for the end of a body of unknown length.
-        let end: UInt64?
-        /// True if the body is sent in chunks.
-        let isChunked: Bool
-        /// Bytes written but not yet accepted by the socket; the fetch still retains them.
-        var inFlightBytes = 0
+/// Progress of a body that is sent while it is received.
+struct BodyTransfer {
+    /// Offset of the next byte to process in the body.
+    private(set) var position: UInt64 = 0
+    /// Start of the requested bytes, as an offset in the body.
+    let from: UInt64
+    /// End of the requested bytes; `nil` for the end of a body of unknown length.
+    let end: UInt64?
+    /// True if the body is sent in chunks.
+    let isChunked: Bool
+    /// Bytes written but not yet accepted by the socket; the fetch still retains them.
+    var inFlightBytes = 0
 
-        /// Creates a transfer of the bytes from `from` to `end`; `nil` stands for the end of the
-        /// body.
-        init(from: UInt64, end: UInt64?, isChunked: Bool) {
-            self.from = from
-            self.end = end
-            self.isChunked = isChunked
-        }
+    /// Creates a transfer of the bytes from `from` to `end`; `nil` stands for the end of the
+    /// body.
+    init(from: UInt64, end: UInt64?, isChunked: Bool) {
+        self.from = from
+        self.end = end
+        self.isChunked = isChunked
+    }
+
+    /// Creates the transfer of a complete body that is sent with `framing`.
+    init(whole framing: ResponseFraming) {
+        var end: UInt64?
+        if case .length(let bytes) = framing { end = bytes }
+        self.init(from: 0, end: end, isChunked: framing == .chunked)
+    }
+
+    /// True once all requested bytes were sent; never for a body of unknown length.
+    var isComplete: Bool { end.map { position >= $0 } ?? false }
+
+    /// Records that the socket has accepted the bytes in flight; returns their number.
+    mutating func takeAccepted() -> Int {
+        defer { inFlightBytes = 0 }
+        position += UInt64(inFlightBytes)
+        return inFlightBytes
     }
 }
 
 extension ResponseSender {
     /// Writes the requested bytes of the `count` bytes in ``slices``, which begin at the position
     /// of `transfer`.
-    fileprivate func sendSlices(of transfer: PendingResponse.Transfer, _ count: Int) {
+    fileprivate func sendSlices(of transfer: BodyTransfer, _ count: Int) {
         let first = max(transfer.from, transfer.position)
         let last = min(transfer.end ?? .max, transfer.position + UInt64(count))
         guard first < last else { return slices.removeAll(keepingCapacity: true) }

@@ -28,7 +28,7 @@ extension PendingResponse {
             abort()
             return false
         case .pending:
-            context.addReader(run, for: self)
+            context.fetches.addReader(self, of: run)
             return false
         case .loadedFromDisk(let entry):
             let isStale = entry.metadata.freshUntil <= SystemClock.now()
@@ -38,7 +38,8 @@ extension PendingResponse {
         case .stored(let entry): return send(stored: entry, of: run, view)
         case .receiving(let received):
             return beginStreaming(
-                (isInitiator ? view.progress.requesterResponse : nil) ?? received, of: run, view)
+                (forwarding.isInitiator ? view.progress.requesterResponse : nil) ?? received,
+                of: run, view)
         }
     }
 
@@ -47,7 +48,9 @@ extension PendingResponse {
         if view.wasPeerTransferLost { skipsPeers = true }
         leaveFetch()
         // After a failure, the mismatch of variants is not the reason.
-        if !alone, view.phase != .failed, !view.isPart, !view.isUnusable { reason = .varyMiss }
+        if !alone, view.phase != .failed, !view.isPart, !view.isUnusable {
+            forwarding.reason = .varyMiss
+        }
         enqueueFetch(
             alone: alone && !view.progress.isRequesterSpecific || query.isExclusive)
     }
@@ -59,59 +62,27 @@ extension PendingResponse {
     {
         let known = view.progress
         if let stoodIn = known.staleFallback {
-            if let note = staleIfErrorHandling(of: stoodIn, by: entry.metadata) {
+            if let note = forwarding.stoodIn(stoodIn, entry.metadata, for: query) {
                 serve(entry, handling: note)
             } else {
                 fail(with: .notValidated)
             }
             return false
         }
-        recordStale(known)
-        if isInitiator, var own = known.requesterResponse ?? responseWithTrailers(known, entry) {
+        if forwarding.isInitiator,
+            var own = known.requesterResponse ?? FetchedResponse(trailing: entry, known)
+        {
             own.isKept = known.isStored
             return beginStreaming(own, of: run, view)
         }
         setDecision(known.cacheability, isKept: known.isStored)
         let isConfirmed = known.isValidated || known.staleEntry?.body === entry.body
-        let note = forwardedHandling(
-            status: isConfirmed ? 304 : entry.status, isStored: known.isStored,
-            isFromPeer: known.isFromPeer)
-        recordSource(of: note)
+        let note = forwarding.forwarded(
+            known, status: isConfirmed ? 304 : entry.status, isStored: known.isStored, for: query)
         serve(
             entry, handling: note,
             appliesSelection: isConfirmed || charge(of: run, view).covers(entry, for: request))
         return false
-    }
-
-    /// Returns the handling for a stale response with these facts that stands in for the origin's;
-    /// `nil` if the request does not accept it.
-    private func staleIfErrorHandling(
-        of stoodIn: FetchSnapshot.StaleFallback, by facts: EntryMetadata
-    ) -> CacheHandling? {
-        guard query.isUsableOnError(facts, now: SystemClock.now()) else { return nil }
-        response.cacheResult = .stale
-        return .staleIfError(reason, status: stoodIn.status)
-    }
-
-    /// Returns how the cache took part in a response that is still being received.
-    ///
-    /// `nil` for a stale one that the request forbids.
-    private func handling(of received: FetchedResponse, _ progress: FetchSnapshot.Progress)
-        -> CacheHandling?
-    {
-        if let fallback = progress.staleFallback {
-            return staleIfErrorHandling(of: fallback, by: received.metadata)
-        }
-        if received.isFromDisk {
-            response.cacheResult = .disk
-            return .hit(.disk)
-        }
-        recordStale(progress)
-        let handling = forwardedHandling(
-            status: received.head.status, isStored: received.isKept,
-            isFromPeer: progress.isFromPeer)
-        recordSource(of: handling)
-        return handling
     }
 
     /// Sends the head of a response whose body is being received.
@@ -122,7 +93,7 @@ extension PendingResponse {
         _ received: FetchedResponse, of run: ActiveFetch, _ view: FetchSnapshot
     ) -> Bool {
         let now = SystemClock.now()
-        guard let note = handling(of: received, view.progress) else {
+        guard let note = forwarding.receiving(received, view.progress, for: query) else {
             fail(with: .notValidated)
             return false
         }
@@ -175,16 +146,6 @@ extension PendingResponse {
         return hasBody
     }
 
-    /// Returns the complete stored response with trailers for the requester that caused the fetch,
-    /// because trailers are not stored; `nil` if there are none.
-    private func responseWithTrailers(_ known: FetchSnapshot.Progress, _ entry: MemoryEntry)
-        -> FetchedResponse?
-    {
-        guard !known.trailers.isEmpty else { return nil }
-        return FetchedResponse(
-            metadata: entry.metadata, head: RenderedHead(entry), sizeBytes: nil, isKept: true)
-    }
-
     /// Sends the head of a response that is passed on without range selection or conditions.
     private func beginPassthrough(
         _ received: FetchedResponse, of run: ActiveFetch, _ view: FetchSnapshot,
@@ -206,20 +167,6 @@ extension PendingResponse {
         return hasBody
     }
 
-    /// Records the peer as source: a response that another node had is no miss of the cluster.
-    private func recordSource(of note: CacheHandling) {
-        if case .forwarded(_, _, _, _, isFromPeer: true) = note, response.cacheResult == .miss {
-            response.cacheResult = .peer
-        }
-    }
-
-    /// Records that a stored response was revalidated.
-    private func recordStale(_ known: FetchSnapshot.Progress) {
-        guard known.staleEntry != nil else { return }
-        if query.isImage || reason == .uriMiss { reason = .stale }
-        if !isCollapsed { response.cacheResult = .revalidated }
-    }
-
     /// Shows the evaluation of the origin's response to a client that may see it.
     private func setDecision(_ evaluation: Cacheability?, isKept: Bool) {
         guard response.includesDecision, let evaluation else { return }
@@ -228,18 +175,16 @@ extension PendingResponse {
 
     /// Returns the charge for bytes of the fetch that the request does not ask for.
     private func charge(of run: ActiveFetch, _ view: FetchSnapshot) -> RangeCharge {
-        RangeCharge(facts, isInitiator: isInitiator, run, view, on: context)
+        RangeCharge(facts, isInitiator: forwarding.isInitiator, run, view, on: context)
     }
 
     /// Sends the head of a complete response and begins to stream its body.
-    private func sendWholeHead(
+    func sendWholeHead(
         _ received: FetchedResponse, _ framing: ResponseFraming, _ note: CacheHandling,
         now: Instant
     ) {
         response.sendWholeHead(received, framing, note, now: now)
-        var end: UInt64?
-        if case .length(let bytes) = framing { end = bytes }
-        stage = .streaming(.init(from: 0, end: end, isChunked: framing == .chunked))
+        stage = .streaming(BodyTransfer(whole: framing))
     }
 
     /// Serves an entry and leaves the fetch.
@@ -271,7 +216,7 @@ extension PendingResponse {
     /// the response must be planned again.
     private func waitForEnd(of run: ActiveFetch) -> Bool {
         guard run.awaitCompletion(on: context) else { return true }
-        context.addReader(run, for: self)
+        context.fetches.addReader(self, of: run)
         return false
     }
 }

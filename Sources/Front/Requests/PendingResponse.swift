@@ -26,18 +26,14 @@ final class PendingResponse {
     let facts: RequestTraits
     /// Holder of the quotas that the request uses; `nil` for a trusted proxy's own request.
     let quotaHolder: QuotaHolder?
-    /// Reason for forwarding, for Cache-Status.
-    var reason: CacheHandling.Reason
+    /// What Cache-Status and the metrics report of the fetch.
+    var forwarding: ForwardingRecord { didSet { response.cacheResult = forwarding.outcome } }
     /// Name of the URL's primary entry on disk; `nil` without a disk tier.
     var name: EntryName?
     /// True if the disk may have the response and was not read yet.
     var asksDisk = false
     /// True if a transfer from a peer broke off, so that peers are skipped.
     var skipsPeers = false
-    /// True if another request started the fetch.
-    var isCollapsed = false
-    /// True if this request started the fetch.
-    var isInitiator = false
     /// The fetch; `nil` before it is joined and after the end.
     private(set) var fetch: ActiveFetch?
     /// The request's reader of ``fetch``.
@@ -54,24 +50,21 @@ final class PendingResponse {
         /// Nothing was sent.
         case awaitingHead
         /// The body is sent while it is received.
-        case streaming(Transfer)
+        case streaming(BodyTransfer)
     }
 
     var settings: NodeSettings { context.settings }
 
     /// Creates a pending response at its head, and starts its time limit.
-    init(
-        of handler: RequestHandler, to request: BufferedRequest, _ query: SiteRequest,
-        facts: RequestTraits, reason: CacheHandling.Reason, now: Instant
-    ) {
-        self.handler = handler
+    init(to lookup: LookupRequest, reason: CacheHandling.Reason, now: Instant) {
+        handler = lookup.handler
         response = handler.response
         context = handler.context
         quotaHolder = handler.quotaHolder
-        self.request = request
-        self.query = query
-        self.facts = facts
-        self.reason = reason
+        request = lookup.received
+        query = lookup.query
+        facts = lookup.facts
+        forwarding = ForwardingRecord(reason: reason)
         response.requestKey = query.key
         response.wait(until: now + settings.waitTimeout)
     }
@@ -84,18 +77,13 @@ final class PendingResponse {
     /// True if the request waits for a turn of ``MissScheduler``.
     var isQueued: Bool { queuedAlone != nil }
 
-    /// Returns the handling as a forwarded response.
-    func forwardedHandling(status: UInt16, isStored: Bool, isFromPeer: Bool) -> CacheHandling {
-        .forwarded(
-            reason, status: status, isStored: isStored, isCollapsed: isCollapsed,
-            isFromPeer: isFromPeer)
-    }
-
     // MARK: The fetch
 
     /// Joins or starts the fetch, when ``MissScheduler`` grants a turn.
     func enqueueFetch(alone: Bool) {
-        guard context.acquireTurn(self, of: quotaHolder) else { return queuedAlone = alone }
+        guard context.missScheduler.acquireTurn(self, of: quotaHolder) else {
+            return queuedAlone = alone
+        }
         beginFetch(alone: alone)
     }
 
@@ -122,8 +110,7 @@ final class PendingResponse {
             response.cacheResult = lookup.handling == .hit(.memory) ? .hit : .stale
             serve(entry, handling: lookup.handling)
         case .joined(let run, let reader):
-            response.cacheResult = .collapsed
-            (isCollapsed, isInitiator) = (true, false)
+            forwarding.joined()
             if query.hasLoopIdentifier {
                 response.deadline = min(
                     response.deadline, SystemClock.now() + NodeSettings.joinedWaitTimeout)
@@ -145,18 +132,15 @@ final class PendingResponse {
     private func started(
         _ run: ActiveFetch, as reader: Fetch.ReaderID, _ stale: MemoryEntry?, alone: Bool
     ) {
-        response.cacheResult =
-            query.mode == .verbatim ? .bypassed : stale == nil ? .miss : .revalidated
-        isInitiator = true
-        if stale != nil, query.isImage || reason == .uriMiss { reason = .stale }
-        isCollapsed = false
+        forwarding.started(by: query, isValidation: stale != nil)
         join(run, as: reader)
         // An image is fetched alone because its response is not shared, so the disk has none;
         // a site's request may be alone for other reasons.
         let readsDisk = asksDisk && (!alone || !query.isImage) && stale == nil
         // A restarted request may find there what others have stored.
         asksDisk = query.isImage
-        let driver = context.startFetch(run, name: name, asksDisk: readsDisk, for: self)
+        let driver = LookupDriver(run, name: name, on: context, for: self)
+        context.fetches.start(driver, readsDisk: readsDisk)
         upload?.source = driver.uploadSource
         proceed()
         if upload != nil, upload?.source == nil { abandonUpload() }
@@ -195,7 +179,7 @@ final class PendingResponse {
             return fail(with: .requestTimeout("body", seconds: settings.bodyTimeout.seconds))
         }
         // A request that waits for another's fetch then fetches independently.
-        if isCollapsed, !query.isImage {
+        if forwarding.isCollapsed, !query.isImage {
             leaveFetch()
             response.deadline = SystemClock.now() + settings.waitTimeout
             return enqueueFetch(alone: true)
@@ -214,7 +198,9 @@ final class PendingResponse {
 
     /// Ends a response, of which nothing was sent, with `problem`.
     func fail(with problem: Problem) {
-        let status = cacheStatus(of: problem)
+        let status = forwarding.status(
+            of: problem, fetch?.snapshot, isFenced: !context.fence.isOpen(at: SystemClock.now()),
+            key: response.pendingKey)
         detach()
         if response.plane == .data, let counter = problem.counter { context.counters.add(counter) }
         response.sendProblem(problem, status)
@@ -238,19 +224,6 @@ final class PendingResponse {
         leaveFetch()
         handler.ended(self)
         abandonUpload()
-    }
-
-    /// Returns the Cache-Status of an error response.
-    private func cacheStatus(of problem: Problem) -> CacheStatus {
-        guard let view = fetch?.snapshot, view.hasContactedOrigin || problem.originStatus != nil
-        else { return CacheStatus(.generated) }
-        var status = CacheStatus(.forwarded(reason))
-        status.forwardStatus = problem.originStatus
-        status.isCollapsed = isCollapsed
-        status.isFenced = !context.fence.isOpen(at: SystemClock.now())
-        status.key = response.pendingKey
-        status.detail = view.hasContactedOrigin ? "origin" : "peer"
-        return status
     }
 }
 

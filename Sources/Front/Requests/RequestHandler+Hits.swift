@@ -29,7 +29,7 @@ extension RequestHandler {
             return admin.respond(to: AdminRequest(of: self, bytes, body: body))
         }
         if response.siteCounters != nil { response.resetSite() }
-        if hasSites {
+        if context.hasSites {
             if let number = siteNumber(bytes) { return respondFromSite(bytes, number, now: now) }
             if parser.method != .purge,
                 !settings.servesImages || !SiteKey.isAuthority(bytes, at: requestedHost)
@@ -88,8 +88,9 @@ extension RequestHandler {
         let facts = RequestTraits(parser)
         let hash = context.hash(key, range)
         guard var entry = context.find(key, range, hash: hash) else {
-            let record = context.sendfileRecord(
-                key.copy(range), hash, facts, response.writer, now)
+            let record = context.pageCache.sendfileRecord(
+                key.copy(range), hash, context.imageShare, facts, response.writer, now
+            ) { context.evaluate($0, for: facts, now: now) == .serve }
             if let record { return response.send(record, now: now) }
             return respondWithImageSlowly(bytes, key: key.copy(range), hash: hash, now: now)
         }
@@ -102,36 +103,39 @@ extension RequestHandler {
             }
             entry = found
         }
-        switch context.evaluate(entry.metadata, for: facts, now: now) {
-        case .serve,
-            .evaluateConditions where entry.status != 200:
-            response.cacheResult = .hit
-            context.touch(entry, now: now)
-            response.sendWhole(
-                entry, handling: .hit(.memory), isHead: response.isHeadRequest, now: now)
-        case .evaluateConditions:
-            response.cacheResult = .hit
-            context.touch(entry, now: now)
-            response.send(
-                entry, to: BufferedRequest(copying: parser, bytes, headRange), facts,
-                handling: .hit(.memory), now: now)
-        case .revalidate:
-            respondWithImageSlowly(bytes, key: key.copy(range), hash: hash, now: now)
+        guard context.evaluate(entry.metadata, for: facts, now: now) != .revalidate else {
+            return respondWithImageSlowly(bytes, key: key.copy(range), hash: hash, now: now)
         }
+        sendHit(entry, bytes, facts, now: now)
+    }
+
+    /// Sends a fresh entry from memory, or the part of it that the request selects.
+    @inline(__always)
+    func sendHit(
+        _ entry: MemoryEntry, _ bytes: Span<UInt8>, _ facts: RequestTraits, now: Instant
+    ) {
+        response.cacheResult = .hit
+        context.touch(entry, now: now)
+        guard facts.isSelective, entry.status == 200 else {
+            return response.sendWhole(
+                entry, handling: .hit(.memory), isHead: response.isHeadRequest, now: now)
+        }
+        response.send(
+            entry, to: BufferedRequest(copying: parser, bytes, headRange), facts,
+            handling: .hit(.memory), now: now)
     }
 
     /// Responds on the slow path, with a full lookup.
     private func respondWithImageSlowly(
         _ bytes: Span<UInt8>, key: [UInt8], hash: UInt64, now: Instant
     ) {
-        let pending = BufferedRequest(copying: parser, bytes, headRange)
+        let received = BufferedRequest(copying: parser, bytes, headRange)
         let query = SiteRequest(
             image: key, hash: hash,
-            NegotiationNormaliser(pending.lines, in: pending.head.span).negotiation,
+            NegotiationNormaliser(received.lines, in: received.head.span).negotiation,
             on: context)
-        respond(
-            query, pending, RequestTraits(parser), query.find(in: context.store, now: now), now: now
-        )
+        LookupRequest(received, as: query, of: self)
+            .respond(query.find(in: context.store, now: now), now: now)
     }
 }
 

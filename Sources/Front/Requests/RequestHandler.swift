@@ -5,6 +5,23 @@ import Platform
 import Telemetry
 import Wire
 
+/// The kind of requests that a port and its connections serve.
+package enum Plane {
+    /// Requests of clients.
+    case data
+    /// Requests of operators.
+    case admin
+    /// Requests of the node itself, handled like a client's, but without signatures, and excluded
+    /// from request metrics and the access log.
+    case internalRequest
+}
+
+/// The HTTP version that transports requests and responses (RFC 9110 §2.5).
+enum HTTPVersion {
+    case http1
+    case http2
+}
+
 /// Handler of one client's requests, one after the other.
 ///
 /// A hit is served within the read that brought the request, without an allocation. Everything
@@ -12,24 +29,7 @@ import Wire
 /// ``ResponseSender`` sends the responses.
 ///
 /// Confined to its event loop.
-package final class RequestHandler {
-    /// The kind of requests that a handler serves.
-    package enum Plane {
-        /// Requests of clients.
-        case data
-        /// Requests of operators.
-        case admin
-        /// Requests of the node itself, handled like a client's, but without signatures, and
-        /// excluded from request metrics and the access log.
-        case internalRequest
-    }
-
-    /// The HTTP version that transports requests and responses (RFC 9110 §2.5).
-    enum ProtocolVersion {
-        case http1
-        case http2
-    }
-
+final class RequestHandler {
     /// Context of the handler's loop.
     let context: EventLoopContext
     let plane: Plane
@@ -53,7 +53,7 @@ package final class RequestHandler {
     var settings: NodeSettings { context.settings }
 
     /// Creates a handler without a client.
-    init(on context: EventLoopContext, plane: Plane, protocolVersion: ProtocolVersion) {
+    init(on context: EventLoopContext, plane: Plane, protocolVersion: HTTPVersion) {
         self.context = context
         self.plane = plane
         response = ResponseSender(on: context, plane: plane, protocolVersion: protocolVersion)

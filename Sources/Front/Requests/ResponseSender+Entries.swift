@@ -75,7 +75,7 @@ extension ResponseSender {
         }
         bodyBytes = record.send(through: writer)
         guard bodyBytes < record.facts.size else { return finishResponse() }
-        guard let entry = context.entry(of: record) else { return abort() }
+        guard let entry = context.pageCache.entry(of: record) else { return abort() }
         stream(entry, [.body(from: bodyBytes, count: record.facts.size - bodyBytes)])
     }
 

@@ -15,8 +15,8 @@ import Wire
 final class ResponseSender {
     /// Context of the sender's loop.
     let context: EventLoopContext
-    let plane: RequestHandler.Plane
-    let protocolVersion: RequestHandler.ProtocolVersion
+    let plane: Plane
+    let protocolVersion: HTTPVersion
     /// The writer; `nil` after the connection or stream has ended.
     var writer: (any ResponseWriter)?
     /// The client; `nil` without a connection or stream.
@@ -68,8 +68,8 @@ final class ResponseSender {
 
     /// Creates a sender without a client.
     init(
-        on context: EventLoopContext, plane: RequestHandler.Plane,
-        protocolVersion: RequestHandler.ProtocolVersion
+        on context: EventLoopContext, plane: Plane,
+        protocolVersion: HTTPVersion
     ) {
         self.context = context
         self.plane = plane

@@ -19,7 +19,7 @@ extension RequestHandler {
             response.sendProblem(.methodNotAllowed)
         case .operation, .methodNotAllowed, .notFound:
             // A Host that is neither a name nor an address cannot belong to a site.
-            if hasSites, !SiteKey.isAuthority(bytes, at: requestedHost) {
+            if context.hasSites, !SiteKey.isAuthority(bytes, at: requestedHost) {
                 return response.sendProblem(.malformed(.invalidHost))
             }
             guard settings.servesImages else { return response.sendProblem(.siteUnknown) }

@@ -9,13 +9,9 @@ import Wire
 
 /// Requests to sites.
 extension RequestHandler {
-    /// True if sites are configured.
-    @inline(__always)
-    var hasSites: Bool { context.hasSites }
-
     /// Returns true if the request in the parser is for a site.
     func isSiteRequest(_ bytes: Span<UInt8>) -> Bool {
-        plane != .admin && hasSites && siteNumber(bytes) != nil
+        plane != .admin && context.hasSites && siteNumber(bytes) != nil
     }
 
     /// Returns the number of the site that the request is for; `nil` for none.
@@ -94,15 +90,7 @@ extension RequestHandler {
             }
             entry = found
         }
-        response.cacheResult = .hit
-        context.touch(entry, now: now)
-        guard facts.isSelective, entry.status == 200 else {
-            return response.sendWhole(
-                entry, handling: .hit(.memory), isHead: response.isHeadRequest, now: now)
-        }
-        response.send(
-            entry, to: BufferedRequest(copying: parser, bytes, headRange), facts,
-            handling: .hit(.memory), now: now)
+        sendHit(entry, bytes, facts, now: now)
     }
 
     /// Request fields that affect reuse beyond those that every hit evaluates.
@@ -116,14 +104,14 @@ extension RequestHandler {
     private func respondFromSiteSlowPath(
         _ bytes: Span<UInt8>, _ plan: SitePolicy, key: [UInt8], hash: UInt64, now: Instant
     ) {
-        let pending = BufferedRequest(copying: parser, bytes, headRange)
-        let query = SiteRequest(of: self, plan, key, hash, pending, bytes, mode: .whole)
+        let received = BufferedRequest(copying: parser, bytes, headRange)
+        let query = SiteRequest(of: self, plan, key, hash, received, bytes, mode: .whole)
         if query.isLoop(at: context.node) { return rejectSiteRequest(.loopDetected) }
         let finding = query.find(in: context.store, now: now)
         if response.includesDecision {
             response.setDecision(DecisionTrace(of: query, finding, in: context.store, now: now))
         }
-        respond(query, pending, RequestTraits(parser), finding, now: now)
+        LookupRequest(received, as: query, of: self).respond(finding, now: now)
     }
 
     // MARK: Requests that bypass the cache
@@ -132,17 +120,7 @@ extension RequestHandler {
     func passSite(
         _ bytes: Span<UInt8>, _ plan: SitePolicy, upgrade: [UInt8] = [], now: Instant
     ) {
-        let method = parser.methodName.range
-        switch parser.method {
-        case .connect: return rejectSiteRequest(.notServed("CONNECT", plan.settings.methods))
-        // The response would show a script fields that this node adds for the origin only (RFC 9110
-        // §9.3.8).
-        case .trace: return rejectSiteRequest(.notServed("TRACE", plan.settings.methods))
-        default: break
-        }
-        guard plan.settings.allows(method: bytes, at: method) else {
-            return rejectSiteRequest(.methodNotAllowed(plan.settings.methods))
-        }
+        if let refusal = plan.methodRefusal(parser, bytes) { return rejectSiteRequest(refusal) }
         let isRead = parser.method == .get || parser.method == .head
         var key: [UInt8] = []
         let isKey = plan.makeKey(
@@ -153,11 +131,12 @@ extension RequestHandler {
         if isRead, parser.framing == .none, upgrade.isEmpty {
             return respondFromSiteSlowPath(bytes, plan, key: key, hash: hash, now: now)
         }
-        let pending = BufferedRequest(copying: parser, bytes, headRange)
+        let received = BufferedRequest(copying: parser, bytes, headRange)
         let query = SiteRequest(
-            of: self, plan, key, hash, pending, bytes, upgrade: upgrade, mode: .verbatim)
+            of: self, plan, key, hash, received, bytes, upgrade: upgrade, mode: .verbatim)
         if query.isLoop(at: context.node) { return rejectSiteRequest(.loopDetected) }
-        pass(query, pending, RequestTraits(parser), isRead ? .request : .method, now: now)
+        LookupRequest(received, as: query, of: self)
+            .pass(isRead ? .request : .method, now: now)
     }
 
     /// Refuses the request in the parser, whose body is not read.
@@ -241,6 +220,20 @@ extension RequestHandler {
 }
 
 extension SitePolicy {
+    /// Returns the refusal of a request whose method the site does not serve; `nil` if it does.
+    fileprivate func methodRefusal(
+        _ parser: borrowing RequestParser, _ bytes: Span<UInt8>
+    ) -> Problem? {
+        switch parser.method {
+        case .connect: .notServed("CONNECT", settings.methods)
+        // The response would show a script fields that this node adds for the origin only (RFC 9110
+        // §9.3.8).
+        case .trace: .notServed("TRACE", settings.methods)
+        case _ where settings.allows(method: bytes, at: parser.methodName.range): nil
+        default: .methodNotAllowed(settings.methods)
+        }
+    }
+
     /// Returns how to handle a request with the field Upgrade.
     fileprivate func upgrade(_ request: BufferedRequest, _ framing: BodyFraming) -> Upgrade {
         Upgrade(

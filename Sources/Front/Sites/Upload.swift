@@ -143,9 +143,8 @@ extension PendingResponse {
         context.counters.add(.upgrades)
         // The connection persists, if not for HTTP.
         response.closesAfterResponse = false
-        response.sendWholeHead(received, .none, note, now: now)
+        sendWholeHead(received, .none, note, now: now)
         response.closesAfterResponse = true
-        stage = .streaming(.init(from: 0, end: nil, isChunked: false))
         upload?.updateDeadline(now: now)
         response.writer?.resumeRequestBody()
     }

@@ -32,20 +32,38 @@ extension ImmediateDiskLookup {
     }
 }
 
-extension EventLoopContext {
-    /// Looks in the page cache for a response to `query` that is fresh.
+/// Reader of what the disk tier's files have in the page cache, on one event loop: it never blocks.
+struct PageCacheReader {
+    /// The disk tier; `nil` without a disk cache.
+    private let disk: DiskStore?
+    /// The memory tier, into which complete entries are promoted.
+    private let store: MemoryStore
+    /// Buffer for reads on the loop; empty without a disk tier.
+    var buffer: [UInt8]
+    /// Records whose checksum was verified recently.
+    private var verified: VerifiedRecordCache
+
+    /// Creates the reader of the tiers of `node`.
+    init(of node: NodeCore) {
+        disk = node.disk
+        store = node.store
+        buffer = disk == nil ? [] : Array(repeating: 0, count: DiskView.bufferBytes)
+        verified = disk == nil ? VerifiedRecordCache(isEmpty: true) : VerifiedRecordCache()
+    }
+
+    /// Looks for a response to `query` that is fresh.
     ///
-    /// A variant index yields `wouldBlock`, because the variant takes a second lookup.
-    func lookUpDiskImmediately(_ query: SiteRequest) -> ImmediateDiskLookup {
-        guard let disk = node.disk, let view = disk.view else { return .disabled }
+    /// A variant index yields `needsSlowPath`, because the variant takes a second lookup.
+    mutating func lookUp(_ query: SiteRequest) -> ImmediateDiskLookup {
+        guard let disk, let view = disk.view else { return .disabled }
         let name = EntryName(ofKey: query.key)
         guard !disk.hasPendingWrite(name) else { return .needsSlowPath(name) }
         let now = SystemClock.now()
-        switch view.readNonblocking(name, key: query.key, buffer: &diskReadBuffer) {
+        switch view.readNonblocking(name, key: query.key, buffer: &buffer) {
         case .notFound: return .miss(name)
         case .wouldBlock: return .needsSlowPath(name)
         case .complete(let reading, let chunks):
-            checkedRecords.add(reading, now: now)
+            verified.add(reading, now: now)
             let facts = reading.metadata(disk.clock)
             guard facts.flags.isResponse, query.reuse(facts, now: now) == .fresh,
                 let entry = store.promote(
@@ -54,6 +72,58 @@ extension EventLoopContext {
             store.insert(entry) { view.isCurrent(reading) }
             return .hit(entry)
         }
+    }
+
+    /// Returns the record under `key`, which memory has evicted since its checksum was verified.
+    ///
+    /// - Parameters:
+    ///   - key: the key of the response.
+    ///   - hash: the keyed hash of the key.
+    ///   - share: the memory share of the response; `nil` if it is unlimited.
+    ///   - request: the traits of the request.
+    ///   - writer: the transport of the response.
+    ///   - now: the current time.
+    ///   - isFresh: returns true if a response with this metadata may be served.
+    /// - Returns: `nil` unless the request is for the whole body, the response is fresh, the record
+    ///   is in the page cache, and the socket accepts all of it now.
+    mutating func sendfileRecord(
+        _ key: [UInt8], _ hash: UInt64, _ share: MemoryShare?, _ request: RequestTraits,
+        _ writer: (any ResponseWriter)?, _ now: Instant, if isFresh: (EntryMetadata) -> Bool
+    ) -> SendfileRecord? {
+        guard !request.isSelective, !request.isHead, let disk, let view = disk.view
+        else { return nil }
+        let name = EntryName(ofKey: key)
+        guard !disk.hasPendingWrite(name),
+            let reading = view.readHead(
+                name, key: key, verified: verified, buffer: &buffer, now: now)
+        else { return nil }
+        let (record, facts) = (reading.record, reading.metadata(disk.clock))
+        // Bytes that the socket does not accept now would have to wait in memory.
+        guard record.bodyBytes > 0, facts.flags.isResponse, isFresh(facts),
+            record.bodyBytes + UInt64(record.head.count + HeadWriter.linesBytesMax)
+                <= writer?.socketWritableBytes ?? 0
+        else { return nil }
+        return SendfileRecord(
+            reading: reading, view: view, clock: disk.clock, share: share,
+            head: RenderedHead(reading), facts: facts, hash: hash)
+    }
+
+    /// Loads the entry of a record of which the socket accepted only a part, contrary to its
+    /// report.
+    ///
+    /// - Returns: `nil` if the record can no longer be read without blocking, or memory has no
+    ///   capacity.
+    mutating func entry(of record: SendfileRecord) -> MemoryEntry? {
+        let former = record.reading
+        guard
+            case .complete(let reading, let chunks) = record.view.readNonblocking(
+                former.record.name, key: former.record.key, buffer: &buffer),
+            reading.isSameResponse(as: former)
+        else { return nil }
+        let entry = store.promote(
+            reading, chunks, hash: record.hash, clock: record.clock, share: record.share)
+        if let entry { store.insert(entry) { record.view.isCurrent(reading) } }
+        return entry
     }
 }
 
@@ -77,74 +147,5 @@ struct SendfileRecord {
     /// accepted.
     func send(through writer: (any ResponseWriter)?) -> UInt64 {
         UInt64(writer?.sendDirectly { view.send(reading, to: $0) } ?? 0)
-    }
-}
-
-extension EventLoopContext {
-    /// Returns the record of an image that memory has evicted since its checksum was verified.
-    ///
-    /// - Returns: `nil` unless the request is for the whole body, the response is fresh, the record
-    ///   is in the page cache, and the socket accepts all of it now.
-    func sendfileRecord(
-        _ key: [UInt8], _ hash: UInt64, _ request: RequestTraits, _ writer: (any ResponseWriter)?,
-        _ now: Instant
-    ) -> SendfileRecord? {
-        sendfileRecord(key, hash, imageShare, request, writer, now) {
-            fence.evaluate($0, for: request, now: now) == .serve
-        }
-    }
-
-    /// Returns the record for a site's request, on the conditions of the overload for images; `nil`
-    /// for an image.
-    func sendfileRecord(
-        _ query: SiteRequest, _ request: RequestTraits, _ writer: (any ResponseWriter)?,
-        _ now: Instant
-    ) -> SendfileRecord? {
-        guard !query.isImage else { return nil }
-        return sendfileRecord(query.key, query.hash, query.share, request, writer, now) {
-            query.reuse($0, now: now) == .fresh
-        }
-    }
-
-    /// Returns the record under `key` if `mayGive` accepts its metadata and the socket accepts all
-    /// of it now.
-    private func sendfileRecord(
-        _ key: [UInt8], _ hash: UInt64, _ share: MemoryShare?, _ request: RequestTraits,
-        _ writer: (any ResponseWriter)?, _ now: Instant, if mayGive: (EntryMetadata) -> Bool
-    ) -> SendfileRecord? {
-        guard !request.isSelective, !request.isHead, let disk = node.disk, let view = disk.view
-        else { return nil }
-        let name = EntryName(ofKey: key)
-        guard !disk.hasPendingWrite(name),
-            let reading = view.readHead(
-                name, key: key, verified: checkedRecords, buffer: &diskReadBuffer, now: now)
-        else { return nil }
-        let (record, facts) = (reading.record, reading.metadata(disk.clock))
-        // Bytes that the socket does not accept now would have to wait in memory.
-        guard record.bodyBytes > 0, facts.flags.isResponse, mayGive(facts),
-            record.bodyBytes + UInt64(record.head.count + HeadWriter.linesBytesMax)
-                <= writer?.socketWritableBytes ?? 0
-        else { return nil }
-        return SendfileRecord(
-            reading: reading, view: view, clock: disk.clock, share: share,
-            head: RenderedHead(reading), facts: facts, hash: hash)
-    }
-
-    /// Loads the entry of a record of which the socket accepted only a part, contrary to its
-    /// report.
-    ///
-    /// - Returns: `nil` if the record can no longer be read without blocking, or memory has no
-    ///   capacity.
-    func entry(of record: SendfileRecord) -> MemoryEntry? {
-        let former = record.reading
-        guard
-            case .complete(let reading, let chunks) = record.view.readNonblocking(
-                former.record.name, key: former.record.key, buffer: &diskReadBuffer),
-            reading.isSameResponse(as: former)
-        else { return nil }
-        let entry = store.promote(
-            reading, chunks, hash: record.hash, clock: record.clock, share: record.share)
-        if let entry { store.insert(entry) { record.view.isCurrent(reading) } }
-        return entry
     }
 }
