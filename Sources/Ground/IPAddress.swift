@@ -16,6 +16,14 @@ package enum IPAddress: Hashable, Sendable {
         }
     }
 
+    /// The four or sixteen bytes in network order.
+    package var networkBytes: [UInt8] {
+        switch self {
+        case .v4(let number): (0..<4).map { UInt8(truncatingIfNeeded: number >> (24 - 8 * $0)) }
+        case .v6(let number): (0..<16).map { UInt8(truncatingIfNeeded: number >> (120 - 8 * $0)) }
+        }
+    }
+
     /// The IPv4 address if this is an IPv4-mapped IPv6 address (::ffff:0:0/96, RFC 4291 §2.5.5.2),
     /// otherwise the address unchanged.
     package var unmapped: IPAddress {

@@ -97,7 +97,7 @@ extension Configuration {
     /// The name and version of this program and the run-time versions of its libraries, as in
     /// `nuthatch 0.1.0 (OpenSSL 3.0.19 27 Jan 2026, nghttp2 1.52.0)`.
     package static var versionText: String {
-        "nuthatch \(version) (\(LibraryVersions.openSSL), \(LibraryVersions.ngHTTP2))"
+        "nuthatch \(version) (\(OpenSSLLibrary.version), \(NGHTTP2Library.version))"
     }
 }
 

@@ -35,12 +35,14 @@ struct IPAddressTests {
         #expect(IPAddress(text) == nil)
     }
 
-    @Test("Addresses are read from four or sixteen bytes in network order")
+    @Test("Addresses are read from four or sixteen bytes in network order, and give them back")
     func bytes() {
         let four: [UInt8] = [127, 0, 0, 1]
         let sixteen: [UInt8] = [0x20, 1, 0xD, 0xB8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 9]
         #expect(IPAddress(four.span) == IPAddress("127.0.0.1"))
         #expect(IPAddress(sixteen.span) == IPAddress("2001:db8::9"))
+        #expect(IPAddress(four.span)?.networkBytes == four)
+        #expect(IPAddress(sixteen.span)?.networkBytes == sixteen)
         let five: [UInt8] = [1, 2, 3, 4, 5]
         #expect(IPAddress(five.span) == nil)
     }

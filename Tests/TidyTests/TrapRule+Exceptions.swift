@@ -70,7 +70,7 @@ extension TrapRule {
             reason: "A library that has no memory, or is broken.",
             files: [
                 "Wire/Crypto/HMACKey": 3, "Wire/Crypto/SHA256": 1,
-                "Wire/HTTP2/HTTP2Session+Library": 1, "Wire/TLS/TLSSession": 2,
+                "Wire/HTTP2/NGHTTP2Library": 1, "Wire/TLS/TLSSession": 2,
                 "Wire/TLS/TicketKeys": 2,
             ]),
     ]

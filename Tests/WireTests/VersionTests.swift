@@ -4,7 +4,7 @@ import Wire
 @Suite struct VersionTests {
     @Test("The linked libraries report their versions")
     func versions() {
-        #expect(LibraryVersions.openSSL.hasPrefix("OpenSSL 3."))
-        #expect(LibraryVersions.ngHTTP2.hasPrefix("nghttp2 1."))
+        #expect(OpenSSLLibrary.version.hasPrefix("OpenSSL 3."))
+        #expect(NGHTTP2Library.version.hasPrefix("nghttp2 1."))
     }
 }

@@ -118,3 +118,28 @@ package struct FenceLogLimiter: Sendable {
         return .closed(for: closedFor)
     }
 }
+
+extension FenceLogLimiter.Event {
+    /// Logs the event; a closed fence with the voters that were silent for `interval`, and the
+    /// remedies.
+    func log(
+        to logger: Logger, voters: [FenceCoordinator.MemberStatus], silentFor interval: Interval
+    ) {
+        switch self {
+        case .closed(let time):
+            let silent = voters.filter { $0.contactAge.map { $0 >= interval } ?? true }
+            logger.warning(
+                "fenced: this node cannot prove that it knows every purge",
+                metadata: [
+                    "for_ms": .stringConvertible(time.milliseconds),
+                    "counted": .stringConvertible(voters.count),
+                    "silent": .array(silent.map { .string("\($0.id)") }),
+                    "until_then": "each entry is revalidated at its origin once per fence",
+                    "if_they_are_gone_for_good": "nuthatch members forget, or members recover",
+                ])
+        case .opened(let time):
+            logger.notice(
+                "no longer fenced", metadata: ["after_ms": .stringConvertible(time.milliseconds)])
+        }
+    }
+}

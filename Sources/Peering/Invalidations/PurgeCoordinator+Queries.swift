@@ -122,11 +122,8 @@ extension PurgeCoordinator {
     ) {
         let isCaughtUp = state.withLock { state in
             guard state.exchange.isBehind(peer) else { return true }
-            let now = SystemClock.now()
-            let pastCount = state.catchUpWaiters.prefix { $0.deadline <= now }.count
-            state.catchUpWaiters.removeFirst(pastCount)
-            state.catchUpWaiters.append(
-                CatchUpWaiter(requester: peer, deadline: now + limit, done: completion))
+            state.catchUpQueue.add(
+                completion, for: peer, now: SystemClock.now(), within: limit)
             return false
         }
         if isCaughtUp { completion() }
@@ -193,22 +190,42 @@ extension PurgeCoordinator {
         }
         // A node that has found no cluster logs that elsewhere.
         guard let line, hasVoters else { return }
-        switch line {
-        case .closed(let time):
-            let counted = voterTable(at: now).filter(\.isVoter)
-            let silent = counted.filter { $0.contactAge.map { $0 >= fenceStatus.interval } ?? true }
-            logger.warning(
-                "fenced: this node cannot prove that it knows every purge",
-                metadata: [
-                    "for_ms": .stringConvertible(time.milliseconds),
-                    "counted": .stringConvertible(counted.count),
-                    "silent": .array(silent.map { .string("\($0.id)") }),
-                    "until_then": "each entry is revalidated at its origin once per fence",
-                    "if_they_are_gone_for_good": "nuthatch members forget, or members recover",
-                ])
-        case .opened(let time):
-            logger.notice(
-                "no longer fenced", metadata: ["after_ms": .stringConvertible(time.milliseconds)])
-        }
+        line.log(
+            to: logger, voters: voterTable(at: now).filter(\.isVoter),
+            silentFor: fenceStatus.interval)
+    }
+}
+
+/// The queries of peers that this node lags behind, in the order of arrival.
+package struct CatchUpQueue {
+    private struct Waiter {
+        let requester: NodeID
+        /// The time by which the query got another reply.
+        let deadline: Instant
+        let completion: @Sendable () -> Void
+    }
+
+    private var waiters: [Waiter] = []
+
+    /// Creates an empty queue.
+    package init() {}
+
+    /// Adds a query of `requester`, and drops those whose time has passed.
+    package mutating func add(
+        _ completion: @escaping @Sendable () -> Void, for requester: NodeID, now: Instant,
+        within limit: Interval
+    ) {
+        waiters.removeFirst(waiters.prefix { $0.deadline <= now }.count)
+        waiters.append(
+            Waiter(requester: requester, deadline: now + limit, completion: completion))
+    }
+
+    /// Removes and returns the completions of the queries of peers that this node is not behind any
+    /// more.
+    package mutating func takeReady(isBehind: (NodeID) -> Bool) -> [@Sendable () -> Void] {
+        guard !waiters.isEmpty else { return [] }
+        let ready = waiters.filter { !isBehind($0.requester) }
+        waiters.removeAll { !isBehind($0.requester) }
+        return ready.map(\.completion)
     }
 }

@@ -45,7 +45,7 @@ package final class PurgeCoordinator: Sendable {
     /// rate.
     private static let inboxMax = 1_024
     /// The waiters for receipts; locked alone or inside ``state``, never the other way round.
-    let receipts = Mutex(ReceiptState())
+    private let receipts: Mutex<PendingReceipts>
     /// The throttle of invalidations that client requests cause.
     let throttle = Mutex(InvalidationThrottle())
     /// The rate limit of log lines about the fence.
@@ -59,7 +59,7 @@ package final class PurgeCoordinator: Sendable {
         var exchange: InvalidationReplication
         var dice: SplitMix64
         /// The queries of peers that this node lags behind, in the order of arrival.
-        var catchUpWaiters: [CatchUpWaiter] = []
+        var catchUpQueue = CatchUpQueue()
         /// The number up to which all of this node's records are synced here.
         var issuedUpTo: UInt64 = 0
         /// The number up to which none of this node's receipts is pending.
@@ -72,28 +72,6 @@ package final class PurgeCoordinator: Sendable {
         var nextTickAt: Instant?
         /// True once no step is performed any more.
         var isStopped = false
-    }
-
-    /// The waiters for receipts and the progress of this node's records.
-    struct ReceiptState {
-        var waiters = Waiters()
-        /// The numbers up to which this node's records are synced here, and confirmed by all; as of
-        /// the last step.
-        var progress = (issued: UInt64(0), settled: UInt64(0))
-
-        /// Returns true if there is nothing to wait for on this node's record `number`.
-        func isConfirmed(_ number: UInt64, isForAll: Bool) -> Bool {
-            number <= (isForAll ? progress.settled : progress.issued)
-        }
-    }
-
-    /// A query that is served when this node has caught up with the peer that sent it.
-    struct CatchUpWaiter {
-        /// The peer that sent the query.
-        let requester: NodeID
-        /// The time by which the query got another reply.
-        let deadline: Instant
-        let done: @Sendable () -> Void
     }
 
     /// Creates a coordinator for a node that starts.
@@ -114,6 +92,7 @@ package final class PurgeCoordinator: Sendable {
         journal = start.journal
         id = start.memberID
         process = start.state.process
+        receipts = Mutex(PendingReceipts(process: process))
         var random = SystemRandomNumberGenerator()
         let exchange = InvalidationReplication(start.state, now: SystemClock.now())
         fenceStatus = fence
@@ -237,7 +216,7 @@ package final class PurgeCoordinator: Sendable {
         let ticket =
             name.stream == process
             ? receipts.withLock { receipts -> Waiters.Token? in
-                if receipts.isConfirmed(name.number, isForAll: byAll) { return nil }
+                if receipts.progress.covers(name.number, isForAll: byAll) { return nil }
                 return receipts.waiters.add(done, for: name, awaitsAll: byAll)
             }
             : state.withLock { state -> Waiters.Token? in
@@ -278,7 +257,7 @@ package final class PurgeCoordinator: Sendable {
     ) -> R? {
         var woken: [@Sendable () -> Void] = []
         let result = state.withLock { state -> R? in
-            let (now, events) = (SystemClock.now(), drainInbox())
+            let (now, events) = (SystemClock.now(), inbox.withLock { $0.takeAll() })
             guard !state.isStopped else { return nil }
             var effects: [InvalidationEffect] = []
             let wasCounting = state.exchange.voterConfiguration != nil
@@ -307,33 +286,16 @@ package final class PurgeCoordinator: Sendable {
         return result
     }
 
-    /// Returns the waiting events and empties the inbox.
-    private func drainInbox() -> [ReplicationEvent] { inbox.withLock { $0.takeAll() } }
-
     /// Updates the progress of this node's records and returns the waiters that are done.
     private func takeFinishedWaiters(_ state: inout State, _ wakes: Bool) -> [@Sendable () -> Void]
     {
         let settled = state.exchange.isMembershipComplete ? state.settledUpTo : 0
         var woken = receipts.withLock { receipts -> [@Sendable () -> Void] in
-            receipts.progress = (state.issuedUpTo, settled)
+            receipts.progress = .init(issued: state.issuedUpTo, settled: settled)
             guard wakes else { return [] }
-            var waiters = Waiters()
-            swap(&waiters, &receipts.waiters)
-            defer { receipts.waiters = waiters }
-            return waiters.removeCompleted { name, isForAll in
-                name.stream == process
-                    ? receipts.isConfirmed(name.number, isForAll: isForAll)
-                    : Self.isConfirmed(name, isForAll, state.exchange)
-            }
+            return receipts.takeConfirmed { Self.isConfirmed($0, $1, state.exchange) }
         }
-        guard wakes else { return [] }
-        if !state.catchUpWaiters.isEmpty {
-            woken += state.catchUpWaiters.filter { !state.exchange.isBehind($0.requester) }.map(
-                \.done)
-            state.catchUpWaiters = state.catchUpWaiters.filter {
-                state.exchange.isBehind($0.requester)
-            }
-        }
+        if wakes { woken += state.catchUpQueue.takeReady(isBehind: state.exchange.isBehind) }
         return woken
     }
 
@@ -388,5 +350,43 @@ package final class PurgeCoordinator: Sendable {
     /// Checks that the marks have counted as many invalidations as the log.
     private func verify(_ version: InvalidationVersion, _ count: UInt64) {
         assert(version.count == count, "the log counts \(count), and marks \(version.count)")
+    }
+}
+
+/// The waiters for receipts, and the progress of this node's own records.
+struct PendingReceipts {
+    /// How far this node's records are confirmed, as of the last step.
+    struct Progress {
+        /// The number up to which they are synced here.
+        var issued: UInt64 = 0
+        /// The number up to which all reachable members have confirmed them.
+        var settled: UInt64 = 0
+
+        /// Returns true if there is nothing to wait for on the record `number`.
+        func covers(_ number: UInt64, isForAll: Bool) -> Bool {
+            number <= (isForAll ? settled : issued)
+        }
+    }
+
+    /// The stream of this node's records.
+    let process: ProcessID
+    var waiters = PurgeCoordinator.Waiters()
+    var progress = Progress()
+
+    /// Creates an empty collection for the node whose records are in the stream `process`.
+    init(process: ProcessID) {
+        self.process = process
+    }
+
+    /// Removes and returns the waiters for confirmed records; `isConfirmed` decides on the records
+    /// of other nodes.
+    mutating func takeConfirmed(
+        others isConfirmed: (_ name: RecordID, _ isForAll: Bool) -> Bool
+    ) -> [@Sendable () -> Void] {
+        let (process, progress) = (process, progress)
+        return waiters.removeCompleted { name, isForAll in
+            name.stream == process
+                ? progress.covers(name.number, isForAll: isForAll) : isConfirmed(name, isForAll)
+        }
     }
 }

@@ -1,6 +1,6 @@
-import Cluster
+package import Cluster
 import Ground
-import NIOCore
+package import NIOCore
 import Platform
 import Synchronization
 import Telemetry
@@ -10,57 +10,18 @@ import Wire
 extension PeerConnection {
     /// Processes received plaintext.
     func receive(_ plaintext: ByteBuffer) {
-        if input.readableBytes == 0 {
-            input = plaintext
-        } else {
-            var plaintext = plaintext
-            input.writeBuffer(&plaintext)
-        }
+        input.append(plaintext)
         do throws(PeerFault) {
-            while try readFrame() {}
+            while phase == .opening || phase == .open, let part = try input.next(&link) {
+                switch part {
+                case .event(let event): handle(event)
+                case .body(let piece, let stream): requests.bodyReceived(piece, on: stream)
+                }
+            }
         } catch {
             handleFault(error)
         }
         input.discardReadBytes()
-    }
-
-    /// Processes a frame, or a part of a body; returns false if more bytes are needed.
-    func readFrame() throws(PeerFault) -> Bool {
-        if let (arrival, left) = data, left > 0 {
-            let count = min(left, input.readableBytes)
-            guard count > 0, let piece = input.readSlice(length: count) else { return false }
-            data = (arrival, left - count)
-            if case .deliver(let stream, _) = arrival, let ask = requests[stream] {
-                if ask.receivedEntry?.body.append(piece) == nil {
-                    ask.deliver(.dataReceived(piece))
-                }
-            }
-            return true
-        }
-        let headBytes = PeerFrameHeader.bytesCount
-        guard input.readableBytes >= headBytes else { return false }
-        let head: PeerFrameHeader
-        let bytes = input
-        do throws(PeerFault) {
-            head = try PeerFrameHeader(bytes.readableBytesUInt8Span)
-        } catch {
-            link.headerInvalid(error)
-            throw error
-        }
-        if head.kind == .data {
-            input.moveReaderIndex(forwardBy: headBytes)
-            data = (try link.dataReceived(head), head.payloadBytes)
-            return true
-        }
-        let start = input.readerIndex + headBytes
-        guard let payload = input.getSlice(at: start, length: head.payloadBytes) else {
-            return false
-        }
-        input.moveReaderIndex(to: start + head.payloadBytes)
-        let event = try link.frameReceived(
-            head, payload: payload.readableBytesUInt8Span, now: SystemClock.now())
-        handle(event)
-        return phase == .opening || phase == .open
     }
 
     /// Handles a violation of the protocol, or a connection to this very process.
@@ -89,18 +50,10 @@ extension PeerConnection {
             close()
         case .queryReceived(let stream, let question): queryReceived(question, on: stream)
         case .queryCancelled(let stream): handlers.removeValue(forKey: stream)?.cancelled()
-        case .replyReceived(let stream, let response):
-            guard let ask = requests[stream] else { return }
-            if case .held(let entry) = response { return entryReceived(entry, by: ask) }
-            guard response.isFinal else { return ask.deliver(.replyReceived(response)) }
-            complete(ask, .replyReceived(response))
-        case .bodyEnded(let stream, let whole):
-            guard let ask = requests[stream] else { return }
-            let isArriving = ask.receivedEntry != nil
-            ask.receivedEntry?.end = whole
-            complete(ask, isArriving ? nil : .bodyEnded(whole))
+        case .replyReceived(let stream, let reply): requests.replyReceived(reply, on: stream)
+        case .bodyEnded(let stream, let end): requests.bodyEnded(end, on: stream)
         case .streamReset(let stream, _), .connectionLost(let stream, _):
-            if let ask = requests[stream] { complete(ask, .failed) }
+            requests.streamFailed(stream)
         case .invalidationReceived(let message):
             if let peer { hub.host.purges?.enqueue(.messageReceived(message, from: peer)) }
         case .touchesReceived(let touches): hub.host.service?.touchesReceived(touches)
@@ -124,26 +77,75 @@ extension PeerConnection {
             handler.start()
         }
     }
+}
 
-    /// Holds an entry until the end of this turn of the loop: a body that has arrived by then is
-    /// delivered with its head and its end, and costs the fetch one step.
-    private func entryReceived(_ entry: PeerEntry, by ask: PeerRequest) {
-        ask.hasEntryHead = true
-        ask.receivedEntry = ReceivedEntry(entry: entry)
-        receivingRequests.append(ask)
+/// The plaintext of a connection that is not processed yet, which is divided into frames.
+package struct PeerInput {
+    /// A part of the input.
+    package enum Part {
+        /// The event of a complete frame.
+        case event(PeerEvent)
+        /// The next bytes of a body on a stream.
+        case body(ByteBuffer, stream: UInt32)
     }
 
-    /// Delivers the entries that began in this turn of the loop and have not ended.
-    func deliverReceivedEntries() {
-        for ask in receivingRequests { ask.deliverReceivedEntry() }
-        receivingRequests.removeAll(keepingCapacity: true)
+    private var buffer = ByteBuffer()
+    /// The DATA frame whose payload is arriving, and the bytes to come.
+    private var data: (disposition: DataDisposition, left: Int)?
+
+    /// Creates the input of a new connection.
+    package init() {}
+
+    /// Appends received plaintext.
+    package mutating func append(_ plaintext: ByteBuffer) {
+        if buffer.readableBytes == 0 {
+            buffer = plaintext
+        } else {
+            var plaintext = plaintext
+            buffer.writeBuffer(&plaintext)
+        }
     }
 
-    /// Delivers the last event of a query, after what was held.
-    func complete(_ ask: PeerRequest, _ event: PeerRequest.Event?) {
-        if let stream = ask.stream { requests[stream] = nil }
-        ask.stream = nil
-        ask.deliverReceivedEntry()
-        if let event { ask.deliver(event) }
+    /// Releases the memory of processed bytes.
+    package mutating func discardReadBytes() {
+        buffer.discardReadBytes()
+    }
+
+    /// Passes frames and headers to `link` up to the next part that concerns others.
+    ///
+    /// - Returns: the part; `nil` if more bytes are needed.
+    /// - Throws: a violation of the protocol, for which the link closes the connection.
+    package mutating func next(_ link: inout PeerLink) throws(PeerFault) -> Part? {
+        while true {
+            if let (disposition, left) = data, left > 0 {
+                let count = min(left, buffer.readableBytes)
+                guard count > 0, let piece = buffer.readSlice(length: count) else { return nil }
+                data = (disposition, left - count)
+                guard case .deliver(let stream, _) = disposition else { continue }
+                return .body(piece, stream: stream)
+            }
+            let headBytes = PeerFrameHeader.bytesCount
+            guard buffer.readableBytes >= headBytes else { return nil }
+            let head: PeerFrameHeader
+            do throws(PeerFault) {
+                head = try PeerFrameHeader(buffer.readableBytesUInt8Span)
+            } catch {
+                link.headerInvalid(error)
+                throw error
+            }
+            if head.kind == .data {
+                buffer.moveReaderIndex(forwardBy: headBytes)
+                data = (try link.dataReceived(head), head.payloadBytes)
+                continue
+            }
+            let start = buffer.readerIndex + headBytes
+            guard let payload = buffer.getSlice(at: start, length: head.payloadBytes) else {
+                return nil
+            }
+            buffer.moveReaderIndex(to: start + head.payloadBytes)
+            return .event(
+                try link.frameReceived(
+                    head, payload: payload.readableBytesUInt8Span, now: SystemClock.now()))
+        }
     }
 }

@@ -94,9 +94,7 @@ extension PeerConnection {
                 guard let stream = try connection.sendQuery(ask.query, to: ask.node, purges) else {
                     return ask.deliver(.failed)
                 }
-                ask.stream = stream
-                ask.sentAt = SystemClock.now()
-                connection.requests[stream] = ask
+                connection.requests.add(ask, on: stream)
                 if connection.link.isNearlyExhausted {
                     connection.hub.connectionNearlyExhausted(connection.id)
                 }
@@ -144,11 +142,8 @@ extension PeerConnection {
     /// Cancels a query; no more events are delivered to it.
     func cancel(_ ask: PeerRequest) {
         onLoop { connection in
-            guard let stream = ask.stream else { return }
+            guard let stream = connection.requests.remove(ask) else { return }
             connection.markUnresponsive(after: ask)
-            ask.stream = nil
-            ask.receivedEntry = nil
-            connection.requests[stream] = nil
             connection.link.cancel(stream)
             connection.scheduleFlush()
         }
@@ -173,11 +168,7 @@ extension PeerConnection {
     /// Fails the queries without an entry head, because the peer is suspected.
     func peerSuspected() {
         onLoop { connection in
-            for stream in connection.requests.keys.sorted() {
-                guard let ask = connection.requests[stream], !ask.hasEntryHead else { continue }
-                connection.complete(ask, .failed)
-                connection.link.cancel(stream)
-            }
+            connection.requests.failWithoutHead { connection.link.cancel($0) }
             connection.flush()
         }
     }

@@ -44,10 +44,8 @@ package final class PeerConnection: ChannelInboundHandler, @unchecked Sendable {
     let session: TLSSession
     /// The decisions about frames and streams.
     package var link: PeerLink
-    /// The queries of this node, by stream.
-    var requests: [UInt32: PeerRequest] = [:]
-    /// The queries whose entries began in this turn of the loop.
-    var receivingRequests: [PeerRequest] = []
+    /// The queries of this node.
+    let requests = PeerRequestTable()
     /// The handlers of the peer's queries, by stream.
     var handlers: [UInt32: any PeerQueryHandler] = [:]
     /// True while input is processed, when nothing is flushed.
@@ -57,10 +55,8 @@ package final class PeerConnection: ChannelInboundHandler, @unchecked Sendable {
     var context: ChannelHandlerContext?
     /// The timeout of the handshake, or of the peer's close.
     var deadline: Scheduled<Void>?
-    /// The plaintext of an incomplete frame.
-    var input = ByteBuffer()
-    /// The DATA frame whose payload is arriving, and the bytes to come.
-    var data: (arrival: DataDisposition, left: Int)?
+    /// The plaintext that is not processed yet.
+    var input = PeerInput()
     /// The id of the peer, `nil` before its HELLO; thread-safe.
     var peer: NodeID? { peerID.withLock { $0 } }
     /// The storage of ``peer``.
@@ -212,7 +208,7 @@ package final class PeerConnection: ChannelInboundHandler, @unchecked Sendable {
 
     /// Delivers entries that began in this read, and sends what it has caused.
     package func channelReadComplete(context: ChannelHandlerContext) {
-        deliverReceivedEntries()
+        requests.deliverReceivedEntries()
         isReading = false
         flush()
         context.fireChannelReadComplete()

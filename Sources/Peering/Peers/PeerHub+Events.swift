@@ -1,14 +1,10 @@
 import Cluster
-import Ground
-import HTTPRules
-import Logging
+package import Ground
+package import HTTPRules
 import NIOCore
-import NIOPosix
-import Origin
 import Platform
-import Synchronization
 import Telemetry
-import Wire
+import Synchronization
 
 extension PeerHub {
     /// Handles an event and performs its effects.
@@ -36,7 +32,7 @@ extension PeerHub {
     /// Performs an effect of the membership.
     private func run(_ effect: MembershipEffect) {
         switch effect {
-        case .dial(let address): dial(address)
+        case .dial(let address): dialer.dial(address, for: self)
         case .close(let id, let reason):
             connections.removeValue(forKey: id)?.close(Goodbye(reason))
         case .send(let message, let id):
@@ -45,27 +41,19 @@ extension PeerHub {
             connection.send(Gossip(message))
         case .useConnection, .dropConnection: break
         case .memberChanged(let record, let before):
-            countStateChange(record, before)
-            log(record, before)
-            warnIfWeightCapped(of: record.member)
+            if let metric = Metric.change(of: record, from: before, own: ownID) {
+                counters.add(metric)
+            }
+            if record.member.id != ownID { log.memberChanged(record, from: before) }
+            log.memberWeighed(record.member, limit: ringUpdater.weightMax)
             guard record.state == .suspected else { return }
             membership.connection(to: record.member.id).flatMap { connections[$0] }?.peerSuspected()
-        case .forget(let record):
-            logger.debug("member forgotten", metadata: ["member": "\(record.member.id)"])
+        case .forget(let record): log.memberForgotten(record.member)
         case .refuseMember(let member):
-            logger.error(
-                "member refused: the cluster is full",
-                metadata: [
-                    "member": "\(member.id)", "address": "\(member.address)",
-                    "members_max": "\(membership.settings.membersMax)",
-                ])
+            log.memberRefused(member, membersMax: membership.settings.membersMax)
         case .refuseToServe(let why): refuseToServe(why)
         case .finishLeaving(let unreached):
-            if !unreached.isEmpty {
-                logger.notice(
-                    "left the cluster; some members did not acknowledge",
-                    metadata: ["members": .array(unreached.map { .string("\($0)") })])
-            }
+            log.leavingUnacknowledged(by: unreached)
             leavePromise.take()?.succeed()
         }
     }
@@ -86,42 +74,16 @@ extension PeerHub {
         ringUpdater.update(view.records)
     }
 
-    /// Logs a change of a member's state.
-    private func log(_ record: MemberRecord, _ before: MemberRecord?) {
-        guard record.member.id != membership.own.member.id else { return }
-        let isSame =
-            record.state == before?.state && record.member.process == before?.member.process
-        guard !isSame else { return }
-        let metadata: Logger.Metadata = [
-            "member": "\(record.member.id)", "address": "\(record.member.address)",
-        ]
-        switch record.state {
-        case .alive: logger.info("member is alive", metadata: metadata)
-        case .suspected: logger.notice("member does not respond; suspected", metadata: metadata)
-        case .dead: logger.warning("member is dead", metadata: metadata)
-        case .left: logger.info("member has left", metadata: metadata)
-        }
+    /// Counts and logs that a member has other settings for a site, so that both fetch from the
+    /// origin.
+    package func siteSettingsDiffer(from peer: NodeID, on site: String) {
+        counters.add(.peerPoliciesDiffer)
+        loop.execute { [self] in log.siteSettingsDiffer(from: peer, on: site) }
     }
 
-    /// Logs, once per member, that its weight exceeds the limit.
-    func warnIfWeightCapped(of member: Member) {
-        let most = ringUpdater.weightMax
-        guard member.weight > most,
-            warningLimiter.shouldLog(
-                "\(member.id)", "weight \(member.weight)", now: SystemClock.now())
-        else { return }
-        logger.warning(
-            "a member's weight is limited",
-            metadata: [
-                "member": "\(member.id)", "weight": "\(member.weight)", "counted": "\(most)",
-                "setting": "ring-weight-limit",
-            ])
-    }
-
-    /// Logs a failed connection, unless it was logged lately.
-    func logConnectionFailure(of remote: String, _ why: String) {
-        guard warningLimiter.shouldLog(remote, why, now: SystemClock.now()) else { return }
-        logger.warning(
-            "connection to a peer failed", metadata: ["peer": "\(remote)", "why": "\(why)"])
+    /// Counts and logs a rejected response of a member.
+    package func replyRejected(_ peer: NodeID, _ fault: StoredHeadFault) {
+        counters.add(.headsRefusedFromPeers)
+        loop.execute { [self] in log.replyRejected(peer, fault) }
     }
 }

@@ -1,7 +1,6 @@
 package import Cluster
 package import Ground
 import HTTPRules
-import Logging
 package import NIOCore
 package import NIOPosix
 package import NodeConfiguration
@@ -19,27 +18,21 @@ package import Wire
 package final class PeerHub: @unchecked Sendable {
     /// The hub's loop.
     let loop: any EventLoop
-    /// The loops of the connections.
-    let loops: MultiThreadedEventLoopGroup
-    /// The resolver of seeds.
-    let resolver: any NameResolver
+    /// The dials of other nodes.
+    let dialer: PeerDialer
     /// The state of the membership.
     var membership: Membership
     var dice: SplitMix64
     /// The open connections, by id.
     var connections: [PeerConnectionID: PeerConnection] = [:]
-    /// The configured addresses of other nodes.
-    private(set) var seeds: [PeerAddress]
     /// The timer of the membership's next tick.
     var timer: Scheduled<Void>?
-    /// The timer of the next resolution of seeds.
-    var resolveTask: Scheduled<Void>?
     /// True once the hub is stopped.
     private(set) var isStopped = false
     /// The promise of ``leave()``; `nil` while the node does not leave.
     var leavePromise: EventLoopPromise<Void>?
-    /// The rate limit of log lines about peers.
-    var warningLimiter = PeerWarningLimiter()
+    /// The log lines about peers.
+    var log: PeerLog
     /// The state of the search for the cluster.
     var joinWatch: ClusterDiscovery
     /// The formation rule that the coordinator knows; `nil` once the node has found its cluster.
@@ -60,10 +53,8 @@ package final class PeerHub: @unchecked Sendable {
     private let connectionCount = Atomic<UInt64>(0)
     /// The id of this node.
     let ownID: NodeID
-    /// The limit of connections that this node dials.
-    let dialLimiter = PeerConnectionLimiter(count: Ring.membersMax)
-    /// The limit of connections that others dial, separate so that strangers cannot use up the
-    /// node's own.
+    /// The limit of connections that others dial, separate from that of the ``dialer``, so that
+    /// strangers cannot use up the node's own.
     private let acceptLimiter = PeerConnectionLimiter(count: Ring.membersMax)
     /// The node that the hub runs in.
     let host: PeeringHost
@@ -77,13 +68,6 @@ package final class PeerHub: @unchecked Sendable {
     package let offeredKeys = OfferedKeys()
     /// The function called when this node must not serve, because another process has its id.
     let onMustNotServe: @Sendable () -> Void
-
-    /// The interval at which the names of seeds are resolved.
-    static let resolveInterval = Interval.seconds(10)
-    /// The interval at which names are resolved during the search for the cluster.
-    static let joiningResolveInterval = Interval.seconds(1)
-    /// The addresses from the last successful resolution of each seed.
-    var resolvedSeeds: [PeerAddress: [PeerAddress]] = [:]
 
     /// Creates the membership of a node that knows no other member and owns nothing before it has
     /// found its cluster.
@@ -106,11 +90,11 @@ package final class PeerHub: @unchecked Sendable {
     ) {
         self.host = host
         self.loop = loop
-        self.loops = loops
-        self.resolver = resolver
+        dialer = PeerDialer(
+            seeds: configuration.join, resolver: resolver, on: loop, loops: loops)
+        log = PeerLog(host.logger)
         self.onMustNotServe = refuse
         ownID = member.id
-        seeds = configuration.join
         sharedSecrets = Mutex(secrets)
         var random = SystemRandomNumberGenerator()
         dice = SplitMix64(seed: random.next())
@@ -157,8 +141,6 @@ package final class PeerHub: @unchecked Sendable {
 
     /// The node's counters.
     var counters: NodeCounters { host.counters }
-    /// The node's log.
-    var logger: Logger { host.logger }
 
     /// Returns the connection with a member; `nil` if there is none.
     package func connection(to id: NodeID) -> PeerConnection? {
@@ -183,9 +165,9 @@ package final class PeerHub: @unchecked Sendable {
     /// Starts the search for other members.
     package func start() {
         loop.execute { [self] in
-            warnIfWeightCapped(of: membership.own.member)
+            log.memberWeighed(membership.own.member, limit: ringUpdater.weightMax)
             handoffSender.start()
-            resolveSeeds()
+            dialer.resolveSeeds(for: self)
             startJoining()
             schedule()
         }
@@ -194,10 +176,7 @@ package final class PeerHub: @unchecked Sendable {
     /// Applies new secrets and seeds; open connections remain.
     package func reconfigure(_ configuration: Configuration) {
         if let secrets = configuration.clusterSecrets { sharedSecrets.withLock { $0 = secrets } }
-        loop.execute { [self] in
-            seeds = configuration.join
-            resolveSeeds()
-        }
+        loop.execute { [self] in dialer.setSeeds(configuration.join, for: self) }
     }
 
     /// Adds a connection after its handshake; `hello` describes the peer.
@@ -207,7 +186,7 @@ package final class PeerHub: @unchecked Sendable {
             guard !isStopped else { return connection.close(Goodbye(.leaving)) }
             counters.add(.peerHandshakes)
             connections[id] = connection
-            warningLimiter.clear(connection.remote)
+            log.connectionOpened(connection.remote)
             handle(
                 .connectionOpened(
                     id, dialled: connection.dialled, hello.member, hello.incarnation))
@@ -252,7 +231,7 @@ package final class PeerHub: @unchecked Sendable {
     func connectionFailed(_ remote: String, dialled: PeerAddress?, why: String) {
         loop.execute { [self] in
             counters.add(.peerHandshakesFailed)
-            logConnectionFailure(of: remote, why)
+            log.connectionFailed(remote, why)
             if let dialled {
                 joinWatch.addressFailed(dialled, reason: why)
                 handle(.dialFailed(dialled))
@@ -264,7 +243,7 @@ package final class PeerHub: @unchecked Sendable {
     func protocolFaultOccurred(_ remote: String, why: String) {
         loop.execute { [self] in
             counters.add(.peerFaults)
-            logConnectionFailure(of: remote, why)
+            log.connectionFailed(remote, why)
         }
     }
 
@@ -290,7 +269,7 @@ package final class PeerHub: @unchecked Sendable {
         loop.submit { [self] in
             isStopped = true
             timer?.cancel()
-            resolveTask?.cancel()
+            dialer.stop()
             ringUpdater.stop()
             for id in connections.keys.sorted() { connections[id]?.close(Goodbye(.leaving)) }
             connections = [:]
@@ -301,5 +280,3 @@ package final class PeerHub: @unchecked Sendable {
         }
     }
 }
-
-// MARK: - Steps, on the loop

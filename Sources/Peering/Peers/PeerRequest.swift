@@ -57,14 +57,14 @@ package final class PeerRequest: @unchecked Sendable {
     private weak var delegate: (any PeerRequestDelegate)?
     /// The stream of the reply, used on the connection's loop; `nil` before it is sent and after
     /// its end.
-    var stream: UInt32?
+    fileprivate(set) var stream: UInt32?
     /// True once the peer has sent the entry's head; used on the connection's loop.
-    var hasEntryHead = false
+    fileprivate var hasEntryHead = false
     /// The entry received in this turn of the loop, before it is delivered; used on the
     /// connection's loop.
-    var receivedEntry: ReceivedEntry?
+    fileprivate var receivedEntry: ReceivedEntry?
     /// The time at which it was sent; used on the connection's loop.
-    var sentAt = Instant.zero
+    fileprivate(set) var sentAt = Instant.zero
 
     /// Creates a query for a fetch.
     ///
@@ -102,7 +102,7 @@ package final class PeerRequest: @unchecked Sendable {
     }
 
     /// Delivers the held entry; later parts of its body are delivered as they arrive.
-    func deliverReceivedEntry() {
+    fileprivate func deliverReceivedEntry() {
         if let response = receivedEntry.take() { deliver(.entryReceived(response)) }
     }
 
@@ -110,5 +110,89 @@ package final class PeerRequest: @unchecked Sendable {
     package func cancel() {
         delegate = nil
         connection.cancel(self)
+    }
+}
+
+/// The open queries of this node on one connection.
+///
+/// Confined to the connection's loop. Receivers of events may cancel queries from inside.
+final class PeerRequestTable {
+    private var requests: [UInt32: PeerRequest] = [:]
+    /// The queries whose entries began in this turn of the loop.
+    private var receiving: [PeerRequest] = []
+
+    /// Adds a query that was sent on `stream`.
+    func add(_ request: PeerRequest, on stream: UInt32) {
+        request.stream = stream
+        request.sentAt = SystemClock.now()
+        requests[stream] = request
+    }
+
+    /// Removes a cancelled query and returns its stream; `nil` if it is not open.
+    func remove(_ request: PeerRequest) -> UInt32? {
+        guard let stream = request.stream.take() else { return nil }
+        request.receivedEntry = nil
+        requests[stream] = nil
+        return stream
+    }
+
+    /// Delivers a reply.
+    ///
+    /// An entry is held until the end of this turn of the loop: a body that has arrived by then is
+    /// delivered with its head and its end, and costs the fetch one step.
+    func replyReceived(_ reply: PeerReply, on stream: UInt32) {
+        guard let request = requests[stream] else { return }
+        if case .held(let entry) = reply {
+            request.hasEntryHead = true
+            request.receivedEntry = ReceivedEntry(entry: entry)
+            receiving.append(request)
+        } else if reply.isFinal {
+            complete(request, .replyReceived(reply))
+        } else {
+            request.deliver(.replyReceived(reply))
+        }
+    }
+
+    /// Delivers a part of an entry's body.
+    func bodyReceived(_ piece: ByteBuffer, on stream: UInt32) {
+        guard let request = requests[stream] else { return }
+        if request.receivedEntry?.body.append(piece) == nil {
+            request.deliver(.dataReceived(piece))
+        }
+    }
+
+    /// Delivers the end of an entry's body.
+    func bodyEnded(_ end: StreamEnd, on stream: UInt32) {
+        guard let request = requests[stream] else { return }
+        let isHeld = request.receivedEntry != nil
+        request.receivedEntry?.end = end
+        complete(request, isHeld ? nil : .bodyEnded(end))
+    }
+
+    /// Fails the query on a stream that was reset or lost.
+    func streamFailed(_ stream: UInt32) {
+        if let request = requests[stream] { complete(request, .failed) }
+    }
+
+    /// Fails the queries without an entry head, and calls `cancel` with the stream of each.
+    func failWithoutHead(cancel: (UInt32) -> Void) {
+        for stream in requests.keys.sorted() {
+            guard let request = requests[stream], !request.hasEntryHead else { continue }
+            complete(request, .failed)
+            cancel(stream)
+        }
+    }
+
+    /// Delivers the entries that began in this turn of the loop and have not ended.
+    func deliverReceivedEntries() {
+        for request in receiving { request.deliverReceivedEntry() }
+        receiving.removeAll(keepingCapacity: true)
+    }
+
+    /// Delivers the last event of a query, after what was held.
+    private func complete(_ request: PeerRequest, _ event: PeerRequest.Event?) {
+        if let stream = request.stream.take() { requests[stream] = nil }
+        request.deliverReceivedEntry()
+        if let event { request.deliver(event) }
     }
 }

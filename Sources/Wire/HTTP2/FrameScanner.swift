@@ -1,5 +1,8 @@
 /// The header of a frame (RFC 9113 §4.1).
 struct FrameHeader: Hashable {
+    /// The size of a header in bytes.
+    static let bytesCount = 9
+
     /// The size of the payload in bytes.
     var length: Int
     var type: UInt8
@@ -47,7 +50,6 @@ struct FrameScanner {
     /// The stream of an incomplete header block, after which only CONTINUATION may follow.
     private(set) var openHeaderBlock: Int32?
 
-    private static let headBytes = 9
     private static let streamBytes = 4
     /// The maximum size in bytes of a PRIORITY_UPDATE payload that is parsed; a longer one has more
     /// than a priority.
@@ -56,7 +58,7 @@ struct FrameScanner {
     /// Creates a scanner; `prefaceBytes` precede the first frame.
     init(prefaceBytes: Int) {
         payloadLeft = prefaceBytes
-        collected.reserveCapacity(Self.headBytes + Self.updateBytesMax)
+        collected.reserveCapacity(FrameHeader.bytesCount + Self.updateBytesMax)
     }
 
     /// The bytes of the frame found last, or those withheld of the next one.
@@ -64,10 +66,10 @@ struct FrameScanner {
 
     /// The value of the PRIORITY_UPDATE frame found last; `nil` if it is too long.
     var updateValue: ArraySlice<UInt8>? {
-        guard collected.count > Self.headBytes, head.length <= Self.updateBytesMax else {
+        guard collected.count > FrameHeader.bytesCount, head.length <= Self.updateBytesMax else {
             return nil
         }
-        return collected[(Self.headBytes + Self.streamBytes)...]
+        return collected[(FrameHeader.bytesCount + Self.streamBytes)...]
     }
 
     /// Finds the next header from `position`, which is moved past it.
@@ -91,7 +93,7 @@ struct FrameScanner {
         }
         let head = head
         isHeaderComplete = true
-        payloadLeft = Self.headBytes + head.length - collected.count
+        payloadLeft = FrameHeader.bytesCount + head.length - collected.count
         if head.type == FrameHeader.headers || head.type == FrameHeader.continuation {
             openHeaderBlock = head.hasFlag(FrameHeader.endHeaders) ? nil : head.streamID
         }
@@ -99,13 +101,14 @@ struct FrameScanner {
     }
 
     private var bytesNeeded: Int {
-        guard collected.count >= Self.headBytes else { return Self.headBytes }
+        guard collected.count >= FrameHeader.bytesCount else { return FrameHeader.bytesCount }
         let head = head
         switch head.type {
-        case FrameHeader.priority where head.length == 5: return Self.headBytes + Self.streamBytes
+        case FrameHeader.priority where head.length == 5:
+            return FrameHeader.bytesCount + Self.streamBytes
         case FrameHeader.priorityUpdate where head.length >= Self.streamBytes:
-            return Self.headBytes + min(head.length, Self.updateBytesMax)
-        default: return Self.headBytes
+            return FrameHeader.bytesCount + min(head.length, Self.updateBytesMax)
+        default: return FrameHeader.bytesCount
         }
     }
 
@@ -113,8 +116,8 @@ struct FrameScanner {
         let length = Int(collected[0]) << 16 | Int(collected[1]) << 8 | Int(collected[2])
         return FrameHeader(
             length: length, type: collected[3], flags: collected[4], streamID: id(at: 5),
-            relatedStream: collected.count >= Self.headBytes + Self.streamBytes
-                ? id(at: Self.headBytes) : nil)
+            relatedStream: collected.count >= FrameHeader.bytesCount + Self.streamBytes
+                ? id(at: FrameHeader.bytesCount) : nil)
     }
 
     private func id(at offset: Int) -> Int32 {

@@ -54,7 +54,7 @@ package class HTTP2Session {
             prefaceBytes: isServer ? Int(NGHTTP2_CLIENT_MAGIC_LEN) : 0)
         unsafe flood = FloodGuard(
             unitsMax: settings.floodUnitsMax, unitsPerSecond: settings.floodUnitsPerSecond)
-        unsafe nghttp2Session = Self.makeNGHTTP2Session(settings, isServer: isServer)
+        unsafe nghttp2Session = NGHTTP2Library.makeSession(settings, isServer: isServer)
         unsafe nghttp2_session_set_user_data(
             nghttp2Session, Unmanaged.passUnretained(self).toOpaque())
     }
@@ -130,7 +130,7 @@ package class HTTP2Session {
         let taken = unsafe bytes.withUnsafeBufferPointer { buffer in
             unsafe nghttp2_session_mem_recv(nghttp2Session, buffer.baseAddress, buffer.count)
         }
-        if taken < 0 { fail(Self.errorCode(ofNGHTTP2Error: Int32(taken))) }
+        if taken < 0 { fail(HTTP2ErrorCode(nghttp2Error: Int32(taken))) }
     }
 
     /// Checks a frame by its header before nghttp2 sees it; returns the error that ends the

@@ -80,18 +80,21 @@ final class OpenSSLContext: @unchecked Sendable {
         }
     }
 
-    /// Verifies the other side's certificates with ``TLSSession/verifyCertificates(_:)``; `mode` is
-    /// made of `SSL_VERIFY_…`.
+    /// Verifies the other side's certificates with ``CertificateVerification``; `mode` is made of
+    /// `SSL_VERIFY_…`.
     func enableVerification(mode: CInt) {
         unsafe SSL_CTX_set_verify(pointer, mode, nil)
         unsafe SSL_CTX_set_cert_verify_callback(
             pointer,
             { store, _ in
-                guard let store = unsafe store, let session = unsafe TLSSession.session(store)
-                else {
-                    return 0
-                }
-                return unsafe session.verifyCertificates(store) ? 1 : 0
+                guard let store = unsafe store,
+                    let ssl = unsafe X509_STORE_CTX_get_ex_data(
+                        store, SSL_get_ex_data_X509_STORE_CTX_idx()),
+                    let session = unsafe TLSSession.session(ssl: OpaquePointer(ssl))
+                else { return 0 }
+                let verification = unsafe CertificateVerification(store, for: session.endpoint)
+                session.verificationFailure = verification.failure()
+                return session.verificationFailure == nil ? 1 : 0
             }, nil)
     }
 
@@ -122,6 +125,24 @@ final class OpenSSLContext: @unchecked Sendable {
         } catch {
             throw .issuers(reason: error.reason)
         }
+    }
+}
+
+/// The linked OpenSSL: its version and its process-wide configuration.
+package enum OpenSSLLibrary {
+    /// The version at run time, such as `OpenSSL 3.0.19 27 Jan 2026`.
+    package static var version: String {
+        guard let text = unsafe OpenSSL_version(OPENSSL_VERSION) else { return "OpenSSL" }
+        return unsafe String(cString: text)
+    }
+
+    /// Keeps OpenSSL from freeing its global state when the process exits; must be called before
+    /// any other use of OpenSSL.
+    ///
+    /// The cleanup would run while other threads still release their objects, which then crashes
+    /// them; the kernel reclaims all memory in any case.
+    package static func disableExitCleanup() {
+        _ = OPENSSL_init_crypto(UInt64(OPENSSL_INIT_NO_ATEXIT), nil)
     }
 }
 
@@ -158,6 +179,22 @@ struct OpenSSLError {
     var isInternal: Bool {
         guard Int(ERR_GET_REASON(code)) & Int(ERR_R_FATAL) == 0 else { return true }
         return reason == SSL_R_PROTOCOL_IS_SHUTDOWN
+    }
+
+    /// True if a handshake of peers failed for lack of a common secret: the key's proof was
+    /// invalid, or there was no key, and so nothing to negotiate.
+    var isSecretMismatch: Bool {
+        switch alert {
+        case TLSAlert.handshakeFailure, TLSAlert.decryptError, TLSAlert.unknownIdentity:
+            return true
+        default: break
+        }
+        switch reason {
+        case SSL_R_BINDER_DOES_NOT_VERIFY, SSL_R_NO_SHARED_CIPHER,
+            SSL_R_NO_SUITABLE_SIGNATURE_ALGORITHM, SSL_R_CERTIFICATE_VERIFY_FAILED:
+            return true
+        default: return false
+        }
     }
 
     /// True if the text has no (further) PEM section.

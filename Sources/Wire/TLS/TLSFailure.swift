@@ -1,3 +1,4 @@
+import COpenSSL
 package import Ground
 import HTTPRules
 
@@ -92,6 +93,34 @@ package enum TLSFailureCause: Hashable, Sendable {
     case malformed(reason: String)
     /// OpenSSL failed for a local reason, such as memory.
     case internalError(reason: String)
+}
+
+extension TLSFailureCause {
+    /// Creates the cause of an error of OpenSSL, `nil` for one without a reason, in a connection
+    /// with this `role`.
+    init(_ fault: OpenSSLError?, as role: TLSRole) {
+        guard let fault else {
+            self = .internalError(reason: "OpenSSL gives no reason")
+            return
+        }
+        self =
+            switch (fault.alert, fault.reason) {
+            case (TLSAlert.protocolVersion, _) where role == .client: .versionTooOld
+            case (TLSAlert.noApplicationProtocol, _) where role == .client: .noApplicationProtocol
+            case (let alert?, _): .alert(alert)
+            case _ where fault.isInternal: .internalError(reason: fault.text)
+            case (_, SSL_R_UNSUPPORTED_PROTOCOL), (_, SSL_R_VERSION_TOO_LOW),
+                (_, SSL_R_WRONG_SSL_VERSION):
+                .versionTooOld
+            case (_, SSL_R_NO_SHARED_CIPHER), (_, SSL_R_NO_SHARED_GROUPS),
+                (_, SSL_R_NO_SUITABLE_KEY_SHARE), (_, SSL_R_NO_SHARED_SIGNATURE_ALGORITHMS),
+                (_, SSL_R_NO_SUITABLE_SIGNATURE_ALGORITHM):
+                .noSharedParameters
+            case (_, SSL_R_NO_APPLICATION_PROTOCOL): .noApplicationProtocol
+            case (_, SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE): .certificateMissing
+            default: .malformed(reason: fault.text)
+            }
+    }
 }
 
 extension TLSFailure {

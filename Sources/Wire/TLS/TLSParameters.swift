@@ -1,3 +1,4 @@
+import COpenSSL
 package import Ground
 package import NIOCore
 
@@ -35,6 +36,41 @@ package struct TLSParameters: Hashable, Sendable {
     package var group: String?
     /// The certificate of the other side; `nil` if it sent none.
     package var certificate: TLSPeerCertificate?
+}
+
+extension TLSParameters {
+    /// Reads what was negotiated; `nil` if OpenSSL knows no version or suite.
+    ///
+    /// - Parameters:
+    ///   - ssl: an `SSL` whose handshake is complete.
+    ///   - isServer: true if the other side may have sent a server name.
+    init?(of ssl: OpaquePointer, isServer: Bool) {
+        guard let version = unsafe TLSVersion(rawValue: UInt16(SSL_version(ssl))),
+            let suite = unsafe SSL_CIPHER_standard_name(SSL_get_current_cipher(ssl))
+        else { return nil }
+        let name = unsafe Self.applicationProtocolName(of: ssl)
+        let group = unsafe SSL_ctrl(ssl, SSL_CTRL_GET_NEGOTIATED_GROUP, 0, nil)
+        self.version = version
+        cipherSuite = unsafe String(cString: suite)
+        applicationProtocol = name.flatMap(TLSApplicationProtocol.init)
+        serverName = unsafe isServer ? HandshakeCallbacks.serverName(of: ssl) : nil
+        isResumed = unsafe SSL_session_reused(ssl) == 1
+        self.group =
+            group > 0
+            ? unsafe SSL_group_to_name(ssl, CInt(group)).map { unsafe String(cString: $0) } : nil
+        certificate = unsafe SSL_get0_peer_certificate(ssl).map { unsafe description(of: $0) }
+    }
+
+    /// Returns the name of the negotiated application protocol, supported or not; `nil` if there is
+    /// none.
+    static func applicationProtocolName(of ssl: OpaquePointer) -> String? {
+        var start: UnsafePointer<UInt8>?
+        var count: UInt32 = 0
+        unsafe SSL_get0_alpn_selected(ssl, &start, &count)
+        guard let start = unsafe start, count > 0 else { return nil }
+        return unsafe String(
+            decoding: UnsafeBufferPointer(start: start, count: Int(count)), as: UTF8.self)
+    }
 }
 
 /// The identity of the other side, from its certificate.

@@ -8,11 +8,13 @@ extension TLSSession {
     /// Returns the next plaintext, as much as has arrived, up to 16 KiB.
     func read() -> TLSEvent {
         let pending = unsafe Int(SSL_pending(ssl))
-        guard pending > 0 || currentInput != nil else { return .needsMore }
+        guard pending > 0 || !input.isEmpty else { return .needsMore }
         // Plaintext is never longer than its ciphertext: the bytes held, and those read of an
         // incomplete record.
-        let held = pending + bytesWithoutData + (currentInput?.readableBytes ?? 0)
-        var plaintext = takeInput(capacity: min(held, RecordSizePolicy.largeBytes))
+        let capacity = min(pending + input.bytesSinceData, RecordSizePolicy.largeBytes)
+        var plaintext =
+            buffers?.takeInput(capacity: capacity)
+            ?? ByteBufferAllocator().buffer(capacity: capacity)
         let limit = min(plaintext.capacity, RecordSizePolicy.largeBytes)
         ERR_clear_error()
         while plaintext.writerIndex < limit {
@@ -26,15 +28,12 @@ extension TLSSession {
                 readStopped()
                 break
             }
-            bytesWithoutData = 0
+            input.dataRead()
             // Saves a call that would return nothing.
-            if unsafe currentInput == nil && SSL_has_pending(ssl) == 0 { break }
+            if unsafe input.isEmpty && SSL_has_pending(ssl) == 0 { break }
         }
-        guard plaintext.readableBytes == 0 else {
-            keepInput(plaintext)
-            return .data(plaintext)
-        }
-        keepInput(plaintext)
+        buffers?.recycleInput(plaintext)
+        guard plaintext.readableBytes == 0 else { return .data(plaintext) }
         if case .open = state { return .needsMore }
         return next()
     }
@@ -43,12 +42,12 @@ extension TLSSession {
     private func readStopped() {
         switch unsafe SSL_get_error(ssl, 0) {
         case SSL_ERROR_WANT_READ:
-            if bytesWithoutData >= Self.bytesWithoutDataMax {
-                fail(.inputLimitExceeded(max: Self.bytesWithoutDataMax))
+            if input.isLimitReached {
+                fail(.inputLimitExceeded(max: CiphertextInput.bytesWithoutDataMax))
             }
         case SSL_ERROR_ZERO_RETURN:
             state = .closed
-            discardInput()
+            input.removeAll()
         default: fail(failureCause())
         }
         ERR_clear_error()

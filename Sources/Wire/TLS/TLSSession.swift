@@ -10,22 +10,12 @@ package import NIOCore
 /// own random generator.
 @safe
 package final class TLSSession {
-    /// The maximum number of ciphertext bytes in a handshake, and after it without data among them:
-    /// four times the largest record.
-    package static let bytesWithoutDataMax = 64 * 1024
-
     let ssl: OpaquePointer
     let endpoint: Endpoint
-    private let buffers: TLSBufferPool?
+    let buffers: TLSBufferPool?
     var state = State.handshaking
-    /// The buffer of arrived bytes that is being read; `nil` if there is none.
-    var currentInput: ByteBuffer?
-    /// The buffers that arrived after ``currentInput``.
-    private var queuedInput: [ByteBuffer] = []
-    /// The number of bytes that OpenSSL has read since the last data.
-    var bytesWithoutData = 0
-    /// The number of the connection's first two bytes that were checked.
-    private var firstBytes = 0
+    /// The arrived bytes that OpenSSL has not read.
+    var input = CiphertextInput()
     var output: ByteBuffer?
     var recordSizes = RecordSizePolicy()
     /// The number of records written with one key.
@@ -37,7 +27,7 @@ package final class TLSSession {
     var recordsWithKey = 0
     /// The last ticket from the server; `nil` if there is none, or it was taken.
     package internal(set) var newResumption: TLSResumption?
-    /// The reason why ``verifyCertificates(_:)`` refused the other side; `nil` if it did not.
+    /// The reason why the other side's certificates were refused; `nil` if they were not.
     var verificationFailure: TLSFailureCause?
     /// True if a peer named a secret that is not accepted here.
     var wasUnknownIdentity = false
@@ -167,21 +157,16 @@ package final class TLSSession {
     package func receive(_ ciphertext: ByteBuffer) {
         guard ciphertext.readableBytes > 0 else { return }
         switch state {
-        case .handshaking, .open: break
+        case .handshaking, .open:
+            if let cause = input.append(ciphertext) { fail(cause) }
         case .closed, .failed: return
-        }
-        guard firstBytes >= 2 || isTLSRecordPrefix(ciphertext) else { return }
-        if currentInput == nil {
-            currentInput = ciphertext
-        } else {
-            queuedInput.append(ciphertext)
         }
     }
 
     /// Returns the next event; call again until it is `.needsMore`.
     package func next() -> TLSEvent {
         switch state {
-        case .handshaking: currentInput == nil ? .needsMore : handshake()
+        case .handshaking: input.isEmpty ? .needsMore : handshake()
         case .open: read()
         case .closed: .closed
         case .failed(let failure): .failed(failure)
@@ -216,64 +201,11 @@ package final class TLSSession {
     func fail(_ cause: TLSFailureCause) -> TLSEvent {
         let failure = TLSFailure(cause, as: endpoint.role)
         state = .failed(failure)
-        discardInput()
+        input.removeAll()
         return .failed(failure)
     }
 
-    /// Drops the received bytes.
-    func discardInput() {
-        currentInput = nil
-        queuedInput = []
-    }
-
-    /// Returns an empty buffer for `capacity` bytes of plaintext.
-    func takeInput(capacity: Int) -> ByteBuffer {
-        buffers?.takeInput(capacity: capacity) ?? ByteBufferAllocator().buffer(capacity: capacity)
-    }
-
-    func keepInput(_ buffer: ByteBuffer) {
-        buffers?.recycleInput(buffer)
-    }
-
-    /// Checks the connection's first bytes as they arrive: record type and major version (RFC 8446
-    /// §5.1).
-    ///
-    /// This distinguishes clear text from TLS, for which OpenSSL would report various errors.
-    private func isTLSRecordPrefix(_ ciphertext: ByteBuffer) -> Bool {
-        for byte in ciphertext.readableBytesView.prefix(2 - firstBytes) {
-            let isRight = firstBytes == 0 ? byte == 22 || byte == 21 : byte == 3
-            guard isRight else {
-                fail(.notTLS(firstByte: byte))
-                return false
-            }
-            firstBytes += 1
-        }
-        return true
-    }
-}
-
-// MARK: - Ciphertext
-
-extension TLSSession {
-    /// Reads the next arrived bytes; returns 0 if there are none, or too many came without data.
-    func readCiphertext(into room: UnsafeMutableRawBufferPointer) -> Int {
-        guard let held = currentInput else { return 0 }
-        let allowed = Self.bytesWithoutDataMax - bytesWithoutData
-        let count = min(room.count, held.readableBytes, allowed)
-        guard count > 0 else { return 0 }
-        unsafe held.withUnsafeReadableBytes { bytes in
-            unsafe room.copyMemory(from: UnsafeRawBufferPointer(rebasing: bytes[..<count]))
-        }
-        bytesWithoutData += count
-        if count < held.readableBytes {
-            currentInput?.moveReaderIndex(forwardBy: count)
-        } else {
-            // Often the only buffer; the array is used only for those after it.
-            currentInput = queuedInput.isEmpty ? nil : queuedInput.removeFirst()
-        }
-        return count
-    }
-
+    /// Appends encrypted bytes to the output.
     func writeCiphertext(_ bytes: UnsafeRawBufferPointer) {
         reserve(bytes.count)
         _ = unsafe output?.writeBytes(bytes)
@@ -314,7 +246,7 @@ enum SessionBIO {
         unsafe BIO_meth_set_read_ex(method) { bio, room, roomCount, readCount in
             guard let bio = unsafe bio, let room = unsafe room, let session = unsafe owner(of: bio)
             else { return 0 }
-            let count = unsafe session.readCiphertext(
+            let count = unsafe session.input.read(
                 into: UnsafeMutableRawBufferPointer(start: room, count: roomCount))
             unsafe BIO_clear_flags(bio, flags)
             guard count > 0 else {

@@ -239,7 +239,7 @@ private struct Outcome: Equatable {
             end.give(raw.take())
             count += 1
         }
-        #expect(end.failure?.cause == .inputLimitExceeded(max: TLSSession.bytesWithoutDataMax))
+        #expect(end.failure?.cause == .inputLimitExceeded(max: CiphertextInput.bytesWithoutDataMax))
         #expect(count > 1000)
     }
 }

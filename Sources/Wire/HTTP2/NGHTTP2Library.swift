@@ -1,8 +1,17 @@
 import CNgHTTP2
 
-/// The configuration of nghttp2, and its callbacks.
-extension HTTP2Session {
-    static func makeNGHTTP2Session(_ settings: HTTP2Settings, isServer: Bool) -> OpaquePointer? {
+/// The linked nghttp2: its configuration, and its calls of an ``HTTP2Session``.
+package enum NGHTTP2Library {
+    /// The version at run time, such as `nghttp2 1.52.0`.
+    package static var version: String {
+        guard let info = unsafe nghttp2_version(0), let text = unsafe info.pointee.version_str
+        else { return "nghttp2" }
+        return unsafe "nghttp2 " + String(cString: text)
+    }
+
+    /// Creates nghttp2's state of a connection, whose user data must be set to its
+    /// ``HTTP2Session``.
+    static func makeSession(_ settings: HTTP2Settings, isServer: Bool) -> OpaquePointer? {
         var callbacks: OpaquePointer?
         var options: OpaquePointer?
         var library: OpaquePointer?
@@ -35,27 +44,6 @@ extension HTTP2Session {
     /// accepts (RFC 9113 §4.2); buffers are allocated on demand.
     private static let sentHeadBytesMax = 2 * 1024 * 1024
 
-    /// Returns the error code for a fatal error of nghttp2.
-    static func errorCode(ofNGHTTP2Error error: Int32) -> HTTP2ErrorCode {
-        switch error {
-        case NGHTTP2_ERR_BAD_CLIENT_MAGIC.rawValue: .protocolError
-        case NGHTTP2_ERR_FLOODED.rawValue, NGHTTP2_ERR_TOO_MANY_CONTINUATIONS.rawValue,
-            NGHTTP2_ERR_CALLBACK_FAILURE.rawValue:
-            .enhanceYourCalm
-        default: .internalError
-        }
-    }
-
-    /// Submits SETTINGS, the first frame of each end, and enlarges the connection's window.
-    func submitSettings(_ entries: [(nghttp2_settings_id, Int)]) {
-        var list = entries.map {
-            nghttp2_settings_entry(settings_id: Int32($0.0.rawValue), value: UInt32($0.1))
-        }
-        unsafe nghttp2_submit_settings(nghttp2Session, 0, &list, list.count)
-        unsafe nghttp2_session_set_local_window_size(
-            nghttp2Session, 0, 0, Int32(max(65535, settings.connectionWindowBytes)))
-    }
-
     /// Calls `body` with the session that nghttp2 was given as user data.
     ///
     /// The session is not retained, because the caller of nghttp2 holds it.
@@ -71,7 +59,7 @@ extension HTTP2Session {
         unsafe nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks) {
             _, frame, user in
             guard let frame = unsafe frame else { return 0 }
-            return unsafe HTTP2Session.withSession(user) { session in
+            return unsafe NGHTTP2Library.withSession(user) { session in
                 unsafe session.headerBlockStarted(
                     frame.pointee.hd.stream_id, category: frame.pointee.headers.cat)
                 return 0
@@ -80,7 +68,7 @@ extension HTTP2Session {
         unsafe nghttp2_session_callbacks_set_on_header_callback(callbacks) {
             _, frame, name, nameCount, value, valueCount, _, user in
             guard let frame = unsafe frame else { return 0 }
-            return unsafe HTTP2Session.withSession(user) { session in
+            return unsafe NGHTTP2Library.withSession(user) { session in
                 let isTaken = unsafe session.fieldReceived(
                     frame.pointee.hd.stream_id,
                     UnsafeBufferPointer(start: name, count: nameCount),
@@ -95,14 +83,14 @@ extension HTTP2Session {
         }
         unsafe nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks) {
             _, _, id, bytes, count, user in
-            unsafe HTTP2Session.withSession(user) { session in
+            unsafe NGHTTP2Library.withSession(user) { session in
                 unsafe session.dataReceived(id, UnsafeBufferPointer(start: bytes, count: count))
                 return 0
             }
         }
         unsafe nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks) { _, frame, user in
             guard let frame = unsafe frame else { return 0 }
-            return unsafe HTTP2Session.withSession(user) { session in
+            return unsafe NGHTTP2Library.withSession(user) { session in
                 unsafe session.dispatchFrame(frame)
                 return 0
             }
@@ -113,7 +101,7 @@ extension HTTP2Session {
     private static func setSendingCallbacks(_ callbacks: OpaquePointer?) {
         unsafe nghttp2_session_callbacks_set_on_frame_send_callback(callbacks) { _, frame, user in
             guard let frame = unsafe frame else { return 0 }
-            return unsafe HTTP2Session.withSession(user) { session in
+            return unsafe NGHTTP2Library.withSession(user) { session in
                 unsafe session.frameSent(frame)
                 return 0
             }
@@ -121,7 +109,7 @@ extension HTTP2Session {
         unsafe nghttp2_session_callbacks_set_on_frame_not_send_callback(callbacks) {
             _, frame, error, user in
             guard let frame = unsafe frame else { return 0 }
-            return unsafe HTTP2Session.withSession(user) { session in
+            return unsafe NGHTTP2Library.withSession(user) { session in
                 unsafe session.frameFailed(frame, error: error)
                 return 0
             }
@@ -132,27 +120,37 @@ extension HTTP2Session {
                 return NGHTTP2_ERR_CALLBACK_FAILURE.rawValue
             }
             let stream = unsafe Unmanaged<HTTP2Stream>.fromOpaque(source)
-            return unsafe HTTP2Session.withSession(user) { session in
+            return unsafe NGHTTP2Library.withSession(user) { session in
                 unsafe stream._withUnsafeGuaranteedRef { stream in
                     unsafe session.appendDataFrame(
-                        UnsafeBufferPointer(start: head, count: HTTP2Session.frameHeadBytes),
+                        UnsafeBufferPointer(start: head, count: FrameHeader.bytesCount),
                         count, of: stream)
                 }
             }
         }
         unsafe nghttp2_session_callbacks_set_on_stream_close_callback(callbacks) {
             _, id, code, user in
-            unsafe HTTP2Session.withSession(user) { session in
+            unsafe NGHTTP2Library.withSession(user) { session in
                 session.removeClosedStream(id, HTTP2ErrorCode(rawValue: code))
                 return 0
             }
         }
     }
+}
 
-    /// The size of a frame header in bytes (RFC 9113 §4.1).
-    static let frameHeadBytes = 9
+extension HTTP2Session {
+    /// Submits SETTINGS, the first frame of each end, and enlarges the connection's window.
+    func submitSettings(_ entries: [(nghttp2_settings_id, Int)]) {
+        var list = entries.map {
+            nghttp2_settings_entry(settings_id: Int32($0.0.rawValue), value: UInt32($0.1))
+        }
+        unsafe nghttp2_submit_settings(nghttp2Session, 0, &list, list.count)
+        unsafe nghttp2_session_set_local_window_size(
+            nghttp2Session, 0, 0, Int32(max(65535, settings.connectionWindowBytes)))
+    }
 
-    private func dispatchFrame(_ frame: UnsafePointer<nghttp2_frame>) {
+    /// Passes on a frame that has arrived in full.
+    fileprivate func dispatchFrame(_ frame: UnsafePointer<nghttp2_frame>) {
         let head = unsafe frame.pointee.hd
         let endsStream = head.flags & UInt8(NGHTTP2_FLAG_END_STREAM.rawValue) != 0
         switch UInt32(head.type) {
@@ -163,5 +161,19 @@ extension HTTP2Session {
             if endsStream { streamEnded(head.stream_id) }
         default: unsafe frameReceived(frame)
         }
+    }
+}
+
+extension HTTP2ErrorCode {
+    /// Creates the code for a fatal error of nghttp2.
+    init(nghttp2Error error: Int32) {
+        self =
+            switch error {
+            case NGHTTP2_ERR_BAD_CLIENT_MAGIC.rawValue: .protocolError
+            case NGHTTP2_ERR_FLOODED.rawValue, NGHTTP2_ERR_TOO_MANY_CONTINUATIONS.rawValue,
+                NGHTTP2_ERR_CALLBACK_FAILURE.rawValue:
+                .enhanceYourCalm
+            default: .internalError
+            }
     }
 }

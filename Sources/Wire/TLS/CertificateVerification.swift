@@ -1,39 +1,41 @@
 import COpenSSL
 import Ground
 
-extension TLSSession {
+/// The verification of the other side's certificates by the rules of one end.
+@safe
+struct CertificateVerification {
+    /// The certificates and OpenSSL's result, an `X509_STORE_CTX`.
+    private let store: OpaquePointer
+    private let endpoint: TLSSession.Endpoint
+
     /// The maximum number of a certificate's names in an error.
     private static let namesMax = 8
 
-    /// Returns the session that verifies the certificates in `store`, an `X509_STORE_CTX`.
-    static func session(_ store: OpaquePointer) -> TLSSession? {
-        let index = SSL_get_ex_data_X509_STORE_CTX_idx()
-        guard let ssl = unsafe X509_STORE_CTX_get_ex_data(store, index) else { return nil }
-        return unsafe session(ssl: OpaquePointer(ssl))
+    /// Creates the verification of the certificates in `store`, which must outlive it.
+    init(_ store: OpaquePointer, for endpoint: TLSSession.Endpoint) {
+        unsafe self.store = unsafe store
+        self.endpoint = endpoint
     }
 
-    /// Verifies the other side's certificates; returns false and records the reason if they are
-    /// refused.
-    func verifyCertificates(_ store: OpaquePointer) -> Bool {
+    /// Verifies the certificates, and sets OpenSSL's result.
+    ///
+    /// - Returns: the reason for a refusal; `nil` if the certificates are valid.
+    func failure() -> TLSFailureCause? {
+        // Errors of the search for issuers are covered by the reason.
+        defer { ERR_clear_error() }
         switch endpoint {
         case .peer:
             // Peers authenticate with the secret only.
-            verificationFailure = .noSharedSecret
             unsafe X509_STORE_CTX_set_error(store, X509_V_ERR_APPLICATION_VERIFICATION)
+            return .noSharedSecret
         case .client(let client, let host) where !client.settings.pins.isEmpty:
             let leaf = unsafe X509_STORE_CTX_get0_cert(store)
-            verificationFailure = unsafe Self.pinFailure(
-                of: leaf, for: host, pins: client.settings.pins)
-            let error = verificationFailure == nil ? X509_V_OK : X509_V_ERR_APPLICATION_VERIFICATION
+            let failure = unsafe Self.pinFailure(of: leaf, for: host, pins: client.settings.pins)
+            let error = failure == nil ? X509_V_OK : X509_V_ERR_APPLICATION_VERIFICATION
             unsafe X509_STORE_CTX_set_error(store, error)
-        case .client, .server:
-            if unsafe X509_verify_cert(store) != 1 {
-                verificationFailure = unsafe chainFailure(in: store)
-            }
+            return failure
+        case .client, .server: return unsafe X509_verify_cert(store) == 1 ? nil : chainFailure()
         }
-        // Errors of the search for issuers are covered by the reason.
-        ERR_clear_error()
-        return verificationFailure == nil
     }
 
     /// Returns the error of a certificate whose key must be one of `pins`; `nil` if it is valid.
@@ -65,15 +67,15 @@ extension TLSSession {
                     nil) == 1
             case .address(let address):
                 unsafe X509_check_ip(
-                    leaf, bytes(of: address), address.bitCount / 8, 0) == 1
+                    leaf, address.networkBytes, address.bitCount / 8, 0) == 1
             }
         return isNamed
             ? nil
             : unsafe .wrongHost(host, names: CertificateNames(of: leaf).displayNames(max: namesMax))
     }
 
-    /// Returns the reason why the chain in `store` was refused.
-    private func chainFailure(in store: OpaquePointer) -> TLSFailureCause {
+    /// Returns the reason why OpenSSL has refused the chain.
+    private func chainFailure() -> TLSFailureCause {
         let error = unsafe X509_STORE_CTX_get_error(store)
         let depth = unsafe Int(X509_STORE_CTX_get_error_depth(store))
         let current = unsafe X509_STORE_CTX_get_current_cert(store)
@@ -97,14 +99,6 @@ extension TLSSession {
             let names = unsafe CertificateNames(of: leaf).displayNames(max: Self.namesMax)
             return .wrongHost(host, names: names)
         default: return .certificate(reason: words)
-        }
-    }
-
-    /// Returns an address in network byte order.
-    static func bytes(of address: IPAddress) -> [UInt8] {
-        switch address {
-        case .v4(let number): (0..<4).map { UInt8(truncatingIfNeeded: number >> (24 - 8 * $0)) }
-        case .v6(let number): (0..<16).map { UInt8(truncatingIfNeeded: number >> (120 - 8 * $0)) }
         }
     }
 }
