@@ -1,8 +1,20 @@
+import Glibc
 import Ground
 import Synchronization
 import Tiers
 
-import Glibc
+/// One shard of the memory tier with its lock and statistics.
+final class LockedMemoryShard: Sendable {
+    let state: Mutex<MemoryShard>
+    /// Bytes of the shard's entries.
+    let bytes = Atomic<Int>(0)
+    /// The policy's inflation after the last eviction.
+    let inflation = Atomic<UInt64>(0)
+
+    init(_ shard: consuming sending MemoryShard) {
+        state = Mutex(shard)
+    }
+}
 
 /// One shard of the memory tier, under one lock: the eviction policy and the entries.
 ///
