@@ -14,6 +14,7 @@ private struct OptionTable {
         }
         let commandName: String
         let subcommands: [Command]?
+        let defaultSubcommand: String?
         let arguments: [Argument]?
     }
 
@@ -46,7 +47,11 @@ private struct OptionTable {
         options[words] =
             Set(names.filter { $0.kind == "long" }.map(\.name)).union(
                 words.count == 1 ? ["generate-completion-script"] : [])
-        for command in command.subcommands ?? [] { add(command, after: words) }
+        for subcommand in command.subcommands ?? [] {
+            add(subcommand, after: words)
+            guard subcommand.commandName == command.defaultSubcommand else { continue }
+            options[words]?.formUnion(options[words + [subcommand.commandName]] ?? [])
+        }
     }
 
     /// Options that a text shows and no command has.
@@ -57,10 +62,12 @@ private struct OptionTable {
         code.split { "|&;".contains($0) }.flatMap { part in
             let words = part.split { " \t\"'`[],()".contains($0) }.map(String.init)
             guard let known = known(to: words) else { return [String]() }
-            let flags = words[known.start...].filter { $0.hasPrefix("--") }.map {
-                String($0.dropFirst(2).prefix { $0 != "=" })
+            return words[known.start...].compactMap { word in
+                let name = word.dropFirst(2).prefix { $0 != "=" }
+                // A capital letter begins a placeholder, anything else a line of a picture.
+                guard word.hasPrefix("--"), name.first?.isLowercase == true else { return nil }
+                return known.names.contains(String(name)) ? nil : String(name)
             }
-            return flags.filter { !$0.isEmpty && !known.names.contains($0) }
         }
     }
 
@@ -154,6 +161,7 @@ struct GuideFlagsTests {
             ("purge --wait none --stop", ["stop"]), ("… --join a --never", ["never"]),
             ("curl --retry 3 http://a | nuthatch purge --retry", ["retry"]),
             ("docker run --rm nuthatch serve --rm", ["rm"]), ("curl --never", []),
+            ("--NAME", []), ("--->", []),
             ("[\"serve\", \"--join\", \"--wait\"]", ["wait"]), ("--join a && --wait", []),
         ])
     func unknown(code: String, options: [String]) {

@@ -106,7 +106,7 @@ extension Commands {
             }
             return place
         }
-        guard let address = try options.setting(options.localNode.clientAddress) else {
+        guard let address = try CommandOptions.setting(options.localNode.clientAddress) else {
             throw CommandError(
                 .misconfigured,
                 "this node serves no clear-text HTTP, or on a port that the kernel chooses "

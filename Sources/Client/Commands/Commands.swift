@@ -70,6 +70,7 @@ package struct Commands: Sendable {
     ///   - isDone: true if there is nothing more to wait for.
     ///   - progress: returns the line of progress of at most that many columns.
     /// - Returns: the last reply.
+    /// - Throws: the error of a request.
     func poll<Document: Decodable>(
         _ question: NodeRequest, _ client: NodeClient, after first: Reply<Document>,
         until deadline: Instant, isDone: (Document) -> Bool, progress: (Document, Int) -> TextLine

@@ -146,15 +146,6 @@ struct Reply<Document> {
 extension PercentEncoding {
     /// Returns the text percent-encoded as one parameter or path segment.
     static func encoded(_ text: String) -> String {
-        let digits = Array("0123456789ABCDEF".utf8)
-        var bytes: [UInt8] = []
-        for byte in text.utf8 {
-            if ASCII.isLetter(byte) || ASCII.isDigit(byte) || "-._~".utf8.contains(byte) {
-                bytes.append(byte)
-            } else {
-                bytes += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
-            }
-        }
-        return String(decoding: bytes, as: UTF8.self)
+        String(decoding: encoded(text.utf8), as: UTF8.self)
     }
 }

@@ -51,14 +51,7 @@ package final class MemoryShare: Sendable {
 
     /// Counts `bytes` if they fit under `limit`; otherwise counts nothing and returns false.
     func reserve(_ bytes: Int, limit: Int) -> Bool {
-        var current = usedBytes
-        while true {
-            guard bytes <= limit - current else { return false }
-            let (exchanged, original) = used.weakCompareExchange(
-                expected: current, desired: current + bytes, ordering: .relaxed)
-            if exchanged { return true }
-            current = original
-        }
+        used.add(bytes, ifAtMost: limit)
     }
 
     func release(_ bytes: Int) {

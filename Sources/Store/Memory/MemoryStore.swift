@@ -201,15 +201,10 @@ package final class MemoryStore: Sendable {
     /// Reserves a slot for an entry, evicting others; false, with nothing reserved, if that fails.
     private func reserveSlot() -> Bool {
         while true {
-            let (current, most) = (count, entriesMax.load(ordering: .relaxed))
-            if most > 0, current >= most {
-                let eviction = evictOne(for: .entryLimit, skipsEntriesInUse: false)
-                guard eviction.isEvicted else { return false }
-            } else {
-                let (isReserved, _) = entryCount.weakCompareExchange(
-                    expected: current, desired: current + 1, ordering: .relaxed)
-                if isReserved { return true }
-            }
+            let most = entriesMax.load(ordering: .relaxed)
+            if entryCount.add(1, ifAtMost: most == 0 ? .max : most) { return true }
+            let eviction = evictOne(for: .entryLimit, skipsEntriesInUse: false)
+            guard eviction.isEvicted else { return false }
         }
     }
 
