@@ -173,8 +173,8 @@ let package = Package(
         tests(
             "NodeTests",
             of: [
-                "Node", "Front", "Peering", "Platform", "NodeConfiguration", "Store", "Telemetry",
-                "HTTPRules", "Cluster", "Tiers", "Ground", "Harness",
+                "Node", "Front", "Peering", "Platform", "NodeConfiguration", "Store", "Admin",
+                "Telemetry", "HTTPRules", "Cluster", "Tiers", "Ground", "Harness",
             ],
             [nioCore, nioPosix, logging]),
         tests("ClientTests", of: ["Client", "Admin", "HTTPRules", "Telemetry", "Ground"]),

@@ -169,7 +169,7 @@ extension NodeService {
         logger.info("stopped")
         let timeKeeper = threads.timerGroup.any()
         await node.accessLog.finish(on: timeKeeper)
-        await log.finish(on: timeKeeper)
+        await settings.log.finish(on: timeKeeper)
         // Threads that are stuck, and the callbacks that they may still make, end with the process.
         guard hasStopped, isWritten else { return }
         try? await threads.loops.shutdownGracefully()
@@ -215,92 +215,5 @@ extension NodeService {
     private func recordAbort(_ message: Logger.Message, _ metadata: Logger.Metadata) {
         hasAborted.store(true, ordering: .relaxed)
         logger.error(message, metadata: metadata)
-    }
-}
-
-extension NodeService {
-    /// Reloads and checks all settings and has `node` apply those that a running node can; if
-    /// anything is wrong, nothing changes.
-    ///
-    /// - Parameters:
-    ///   - node: the running node.
-    ///   - hub: its membership; `nil` if it is in no cluster.
-    ///   - started: the descriptor budget at the start.
-    func reload(_ node: NodeCore, _ hub: PeerHub?, _ started: DescriptorBudget) async {
-        notifier?.notifyReloading()
-        do {
-            // A file system may block its reader, and the threads of tasks are few.
-            let next = try await NIOThreadPool.singleton.runIfActive { [sources] in
-                try sources.load()
-            }
-            let (changed, change) = try configuration.changed(to: next)
-            await reconfigure(changed, change, node, started)
-            hub?.reconfigure(changed)
-        } catch {
-            logReloadFailure(error)
-        }
-    }
-
-    /// Logs the faults of a failed reload and notifies the service manager.
-    private func logReloadFailure(_ error: any Error) {
-        let faults = error as? ConfigurationErrors
-        let why = faults?.first.description ?? "\(error)"
-        logger.error(
-            "settings not reloaded; the previous ones remain in force",
-            metadata: [
-                "why": "\(why)", "faults": .stringConvertible(faults?.lines.count ?? 1),
-            ])
-        notifier?.notifyReady(status: "serving; settings not reloaded: \(why)")
-    }
-
-    /// Applies a checked configuration to the node.
-    private func reconfigure(
-        _ next: Configuration, _ change: ConfigurationChange, _ node: NodeCore,
-        _ started: DescriptorBudget
-    ) async {
-        let budget = DescriptorBudget(
-            next, descriptors: started.descriptors, loops: started.loops)
-        let hasOtherRules = await node.taggingRules.beginChange(next.sites)
-        await node.reconfigure(LoopSettings(next, budget, change))
-        if hasOtherRules { node.taggingRules.finishChange(next.sites) }
-        node.store.applyLimits(
-            limitBytes: next.memoryLimit, entriesMax: next.memoryEntries)
-        node.pressure.setEnabled(next.memoryPressure)
-        configuration = next
-        node.configurationDocument = next.document
-        let level = log.logLevel
-        log.format = next.logFormat
-        log.logLevel = next.logLevel
-        // The line is written if either level admits it; later lines follow the new level.
-        logReload(
-            change, next, budget, to: Logger(label: logger.label) { _ in log.alwaysWriting(level) })
-    }
-
-    /// Logs the outcome of a reload and notifies the service manager.
-    private func logReload(
-        _ change: ConfigurationChange, _ next: Configuration, _ budget: DescriptorBudget,
-        to logger: Logger
-    ) {
-        for warning in next.warnings + budget.warnings { logger.warning("\(warning)") }
-        if !change.awaitingRestart.isEmpty {
-            logger.warning(
-                "some changed settings take effect only after a restart",
-                metadata: ["waiting": Self.value(change.awaitingRestart)])
-        }
-        // A file may hold another secret or certificate under the same name.
-        logger.notice(
-            change.live.isEmpty
-                ? "settings reloaded; none has changed; referenced files were read again"
-                : "settings reloaded",
-            metadata: change.live.isEmpty ? [:] : ["changed": Self.value(change.live)])
-        let waiting = change.awaitingRestart.count
-        notifier?.notifyReady(
-            status: "serving; settings reloaded, \(change.live.count) changed"
-                + (waiting == 0 ? "" : ", \(waiting) wait for a restart"))
-    }
-
-    /// Returns changes as a value of log metadata.
-    private static func value(_ items: [ConfigurationChange.Item]) -> Logger.MetadataValue {
-        .array(items.map { .string($0.description) })
     }
 }

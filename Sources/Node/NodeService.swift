@@ -17,17 +17,11 @@ import Synchronization
 final class NodeService: Service {
     /// The orders to stop so far.
     let stops = StopRequests()
-    /// The sources from which settings are loaded and reloaded.
-    let sources: ConfigurationSources
-    /// The handler of ``logger``, whose level and format change at a reload.
-    let log: NodeLog
+    /// The settings in force and their reloads.
+    let settings: LiveConfiguration
     let logger: Logger
     /// The notifier of the service manager; `nil` if the process has none.
     let notifier: ServiceNotifier?
-    private let current: Mutex<Configuration>
-    /// The stream of reload requests; requests that arrive during a reload are merged into one.
-    private let reloadRequests:
-        (stream: AsyncStream<Void>, continuation: AsyncStream<Void>.Continuation)
     /// True once an operation had to be aborted during the stop.
     let hasAborted = Atomic<Bool>(false)
     /// The operators' orders to drain.
@@ -52,25 +46,15 @@ final class NodeService: Service {
         let diskReaders: NIOThreadPool
     }
 
-    /// Creates a service from a configuration and the sources that it was loaded from.
-    init(
-        _ configuration: Configuration, from sources: ConfigurationSources, log: NodeLog,
-        logger: Logger, manager: ServiceNotifier?
-    ) {
-        self.sources = sources
-        self.log = log
+    /// Creates a service with the settings that it starts with.
+    init(_ settings: LiveConfiguration, logger: Logger, notifier: ServiceNotifier?) {
+        self.settings = settings
         self.logger = logger
-        self.notifier = manager
-        current = Mutex(configuration)
-        // One of several signals in a row is enough: the file is read after the last of them.
-        reloadRequests = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
+        self.notifier = notifier
     }
 
     /// The current settings.
-    var configuration: Configuration {
-        get { current.withLock { $0 } }
-        set { current.withLock { $0 = newValue } }
-    }
+    var configuration: Configuration { settings.value }
 
     /// The way in which the service has ended.
     var ending: RunResult {
@@ -89,7 +73,7 @@ final class NodeService: Service {
         guard stops.count == 0 else {
             return logger.notice("stopping; settings are not reloaded")
         }
-        reloadRequests.continuation.yield()
+        settings.requests.continuation.yield()
     }
 
     /// Runs the node until the service is shut down, then drains and closes it.
@@ -123,9 +107,9 @@ final class NodeService: Service {
             throw error
         }
         let hub = opened.cluster?.hub
-        let reloading = Task { [reloadRequests] in
-            for await _ in reloadRequests.stream where stops.count == 0 {
-                await reload(node, hub, budget)
+        let reloading = Task {
+            for await _ in settings.requests.stream where stops.count == 0 {
+                await settings.reload(node, hub, budget)
             }
         }
         let beating = Task { await sendHeartbeats(node, on: threads.timerGroup.any()) }

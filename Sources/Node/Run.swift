@@ -50,8 +50,9 @@ package func run(
     let manager = ServiceNotifier.fromEnvironment()
     let log = NodeLog(configuration.logLevel, configuration.logFormat)
     let logger = Logger(label: "nuthatch", factory: { _ in log })
-    let node = NodeService(
-        configuration, from: sources, log: log, logger: logger, manager: manager)
+    let settings = LiveConfiguration(
+        configuration, from: sources, log: log, logger: logger, notifier: manager)
+    let node = NodeService(settings, logger: logger, notifier: manager)
     let group = ServiceGroup(
         configuration: .init(services: [.init(service: node)], logger: logger))
     node.requestShutdown.withLock {

@@ -1,4 +1,5 @@
 package import Cluster
+import Telemetry
 import Wire
 
 extension Configuration {
@@ -19,36 +20,29 @@ enum ClusterSecrets {
 
     /// Reads a file of secrets: one per line, without empty lines and those that begin with `#`.
     static func read(_ path: String) throws(ConfigurationError) -> TLSPeerContext {
-        let bytes: [UInt8]
-        do throws(ConfigurationError) {
-            bytes = try ConfigurationSources.read(path)
-        } catch {
-            guard case .unreadableFile(_, let reason) = error else { throw error }
-            throw .clusterSecrets(path, reason: reason)
-        }
-        let lines = bytes.split(separator: 0x0A, omittingEmptySubsequences: false)
+        let file = SettingFile(Setting.cluster.clusterSecretFile, path, allowed)
+        let lines = try file.read().split(separator: 0x0A, omittingEmptySubsequences: false)
         var secrets: [[UInt8]] = []
         for (index, line) in lines.enumerated() {
             let secret = Array(line.last == 0x0D ? line.dropLast() : line)
             if secret.isEmpty || secret.first == UInt8(ascii: "#") { continue }
             guard (TLSPeerContext.secretBytesMin...secretBytesMax).contains(secret.count) else {
-                throw .clusterSecrets(
-                    path, reason: "line \(index + 1) holds \(secret.count) bytes")
+                throw file.error("line \(index + 1) holds \(secret.count) bytes")
             }
             secrets.append(secret)
         }
         guard (1...secretsMax).contains(secrets.count) else {
-            throw .clusterSecrets(path, reason: "it holds \(secrets.count) secrets")
+            throw file.error("it holds \(secrets.count) secrets")
         }
         do throws(TLSSetupError) {
             return try TLSPeerContext(secrets: secrets)
         } catch {
-            throw .clusterSecrets(path, reason: error.message)
+            throw file.error(error.message)
         }
     }
 
     /// The description of a valid file of secrets.
-    static let allowed =
+    private static let allowed =
         "a file of 1 to \(secretsMax) lines, each a secret of \(TLSPeerContext.secretBytesMin) "
         + "to \(secretBytesMax) bytes"
 }

@@ -9,10 +9,8 @@ package enum ConfigurationError: Error, Hashable {
     case invalidSetting(SettingError)
     /// A setting of a site or of images is invalid.
     case invalidSite(SiteFault)
-    /// The file with the decision token cannot be used.
-    case decisionToken(String, reason: String)
-    /// A file with a certificate or a key cannot be used.
-    case tls(Setting, file: String, reason: String)
+    /// A file that a setting names cannot be used; `allowed` says what it may hold.
+    case unusableFile(Setting, file: String, reason: String, allowed: String)
     /// A file with the issuers for a site's origin cannot be used.
     case siteTLS(SitePattern, SiteOption, file: String, reason: String)
     /// A file with the value of a request field that a site sets cannot be used.
@@ -25,16 +23,8 @@ package enum ConfigurationError: Error, Hashable {
     case tlsToggled(off: Bool)
     /// The setting has no meaning without TLS.
     case requiresTLS(Setting, from: SettingSource)
-    /// The file with the keys of signed URLs cannot be used.
-    case signingKeys(String, reason: String)
-    /// The file with the tokens for PURGE cannot be used.
-    case purgeTokens(String, reason: String)
-    /// The file with the operators' tokens cannot be used.
-    case adminTokens(String, reason: String)
     /// The admin port is beyond loopback and requires no authentication.
     case unprotectedAdminPort(listen: ListenAddress, from: SettingSource)
-    /// The file with the cluster's secrets cannot be used.
-    case clusterSecrets(String, reason: String)
     /// The setting has no meaning without a cluster secret.
     case requiresClusterSecret(Setting, from: SettingSource)
     /// The change would make a running node join or leave its cluster.
@@ -74,12 +64,9 @@ extension ConfigurationError: CustomStringConvertible {
             return error.description
         case .invalidSite(let fault):
             return fault.description
-        case .decisionToken(let file, let reason):
-            return "setting decision-token-file: \(file.quoted(limit: 4096)) cannot be used: "
-                + "\(reason); allowed: a file of 16 to 256 visible ASCII characters in one line"
-        case .tls(let name, let file, let reason):
+        case .unusableFile(let name, let file, let reason, let allowed):
             return "setting \(name.name): \(file.quoted(limit: 4096)) cannot be used: "
-                + "\(reason); allowed: a PEM file"
+                + "\(reason); allowed: \(allowed)"
         case .siteTLS(let pattern, let option, let file, let reason):
             return
                 "site \(pattern): \(option.name): \(file.quoted(limit: 4096)) cannot be used: "
@@ -100,23 +87,11 @@ extension ConfigurationError: CustomStringConvertible {
         case .requiresTLS(let name, let source):
             return "setting \(name.name) (from \(source.text)) has no meaning "
                 + "without TLS; allowed: together with tls-certificate and tls-key"
-        case .signingKeys(let file, let reason):
-            return "setting signing-key-file: \(file.quoted(limit: 4096)) cannot be used: "
-                + "\(reason); allowed: \(SigningKeyFault.allowed)"
-        case .purgeTokens(let file, let reason):
-            return "setting purge-token-file: \(file.quoted(limit: 4096)) cannot be used: "
-                + "\(reason); allowed: \(TokenFile.allowed)"
-        case .adminTokens(let file, let reason):
-            return "setting admin-token-file: \(file.quoted(limit: 4096)) cannot be used: "
-                + "\(reason); allowed: \(AdminTokenFile.allowedFormat)"
         case .unprotectedAdminPort(let listen, let source):
             return
                 "setting admin-listen (from \(source.text)): \(listen) is not "
                 + "a loopback address, and everybody who reaches it could do everything; allowed: "
                 + "a loopback address, or together with admin-token-file or client-ca"
-        case .clusterSecrets(let file, let reason):
-            return "setting cluster-secret-file: \(file.quoted(limit: 4096)) cannot be used: "
-                + "\(reason); allowed: \(ClusterSecrets.allowed)"
         case .requiresClusterSecret(let name, let source):
             return "setting \(name.name) (from \(source.text)) has no meaning "
                 + "without a secret; allowed: together with cluster-secret-file"

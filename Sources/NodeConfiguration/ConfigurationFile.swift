@@ -178,7 +178,9 @@ enum YAMLPrecheck {
     ///
     /// - Throws: the first rejected construct, with its line.
     static func check(_ text: String, in file: String) throws(ConfigurationError) {
-        guard text.utf8.count <= bytesMax else { throw tooLarge(file) }
+        guard text.utf8.count <= bytesMax else {
+            throw .unreadableFile(file, reason: tooLarge)
+        }
         var line = 1
         var before = UInt8(ascii: "\n")
         var isComment = false
@@ -202,10 +204,8 @@ enum YAMLPrecheck {
         }
     }
 
-    /// Returns the fault of a file above ``bytesMax``.
-    static func tooLarge(_ file: String) -> ConfigurationError {
-        .unreadableFile(file, reason: "it is larger than \(bytesMax >> 20) MiB")
-    }
+    /// The reason for the rejection of a file above ``bytesMax``.
+    static let tooLarge = "it is larger than \(bytesMax >> 20) MiB"
 
     /// Returns the reason for rejecting `byte` between its neighbours; `nil` if it is allowed.
     private static func reason(_ byte: UInt8, before: UInt8, after: UInt8?) -> String? {

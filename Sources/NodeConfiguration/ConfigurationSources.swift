@@ -68,33 +68,23 @@ package struct ConfigurationSources: Sendable {
 
     /// Returns the keys of signed URLs in a file.
     static func signingKeys(_ path: String) throws(ConfigurationError) -> [SigningKey] {
-        let bytes: [UInt8]
-        do throws(ConfigurationError) {
-            bytes = try read(path)
-        } catch {
-            guard case .unreadableFile(_, let reason) = error else { throw error }
-            throw .signingKeys(path, reason: reason)
-        }
+        let file = SettingFile(Setting.node.signingKeyFile, path, SigningKeyFault.allowed)
+        let bytes = try file.read()
         do throws(SigningKeyFault) {
             return try SigningKey.keys(of: bytes)
         } catch {
-            throw .signingKeys(path, reason: error.message)
+            throw file.error(error.message)
         }
     }
 
     /// Returns the digests of the tokens for PURGE in a file.
     private static func purgeTokens(_ path: String) throws(ConfigurationError) -> [TokenDigest] {
-        let bytes: [UInt8]
-        do throws(ConfigurationError) {
-            bytes = try read(path)
-        } catch {
-            guard case .unreadableFile(_, let reason) = error else { throw error }
-            throw .purgeTokens(path, reason: reason)
-        }
+        let file = SettingFile(Setting.clients.purgeTokenFile, path, TokenFile.allowed)
+        let bytes = try file.read()
         do throws(TokenFileFault) {
             return try TokenFile.tokens(of: bytes).map(TokenDigest.init(ofToken:))
         } catch {
-            throw .purgeTokens(path, reason: error.message)
+            throw file.error(error.message)
         }
     }
 
@@ -102,35 +92,27 @@ package struct ConfigurationSources: Sendable {
     private static func adminTokens(
         _ path: String
     ) throws(ConfigurationError) -> [AdminTokenFile.Entry] {
-        let bytes: [UInt8]
-        do throws(ConfigurationError) {
-            bytes = try read(path)
-        } catch {
-            guard case .unreadableFile(_, let reason) = error else { throw error }
-            throw .adminTokens(path, reason: reason)
-        }
+        let file = SettingFile(Setting.node.adminTokenFile, path, AdminTokenFile.allowedFormat)
+        let bytes = try file.read()
         do throws(AdminTokenFile.ParseError) {
             return try AdminTokenFile.entries(of: bytes)
         } catch {
-            throw .adminTokens(path, reason: error.message)
+            throw file.error(error.message)
         }
     }
 
     /// Returns the decision token in a file.
     private static func decisionToken(_ path: String) throws(ConfigurationError) -> [UInt8] {
-        let bytes: [UInt8]
-        do throws(ConfigurationError) {
-            bytes = try read(path)
-        } catch {
-            guard case .unreadableFile(_, let reason) = error else { throw error }
-            throw .decisionToken(path, reason: reason)
-        }
+        let file = SettingFile(
+            Setting.node.decisionTokenFile, path,
+            "a file of 16 to 256 visible ASCII characters in one line")
+        let bytes = try file.read()
         let token = Array(bytes.prefix { $0 != 0x0A && $0 != 0x0D })
         guard bytes.dropFirst(token.count).allSatisfy({ $0 == 0x0A || $0 == 0x0D }),
             token.allSatisfy({ (0x21...0x7E).contains($0) })
-        else { throw .decisionToken(path, reason: "it holds more than one word") }
+        else { throw file.error("it holds more than one word") }
         guard (16...256).contains(token.count) else {
-            throw .decisionToken(path, reason: "it holds \(token.count) characters")
+            throw file.error("it holds \(token.count) characters")
         }
         return token
     }
@@ -181,18 +163,19 @@ package struct ConfigurationSources: Sendable {
     /// Returns the contents of a regular file of at most ``YAMLPrecheck/bytesMax`` bytes.
     ///
     /// Other files are refused: a pipe gives its bytes only once, and files are read again at every
-    /// SIGHUP.
-    static func read(_ path: String) throws(ConfigurationError) -> [UInt8] {
+    /// SIGHUP. `fault` makes the error from the reason; `nil` for `unreadableFile`.
+    static func read(
+        _ path: String, orThrow fault: ((_ reason: String) -> ConfigurationError)? = nil
+    ) throws(ConfigurationError) -> [UInt8] {
+        func failure(_ reason: String = Self.reason(errno)) -> ConfigurationError {
+            fault?(reason) ?? .unreadableFile(path, reason: reason)
+        }
         let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
-        guard descriptor >= 0 else { throw .unreadableFile(path, reason: reason(errno)) }
+        guard descriptor >= 0 else { throw failure() }
         defer { close(descriptor) }
         var status = stat()
-        guard unsafe fstat(descriptor, &status) == 0 else {
-            throw .unreadableFile(path, reason: reason(errno))
-        }
-        guard status.st_mode & S_IFMT == S_IFREG else {
-            throw .unreadableFile(path, reason: "it is not a regular file")
-        }
+        guard unsafe fstat(descriptor, &status) == 0 else { throw failure() }
+        guard status.st_mode & S_IFMT == S_IFREG else { throw failure("it is not a regular file") }
         // One byte more than is accepted, which reveals a larger file.
         var bytes = [UInt8](repeating: 0, count: YAMLPrecheck.bytesMax + 1)
         var count = 0
@@ -202,11 +185,11 @@ package struct ConfigurationSources: Sendable {
                 return unsafe Glibc.read(descriptor, rest.baseAddress, rest.count)
             }
             if got < 0, errno == EINTR { continue }
-            guard got >= 0 else { throw .unreadableFile(path, reason: reason(errno)) }
+            guard got >= 0 else { throw failure() }
             guard got > 0 else { break }
             count += got
         }
-        guard count <= YAMLPrecheck.bytesMax else { throw YAMLPrecheck.tooLarge(path) }
+        guard count <= YAMLPrecheck.bytesMax else { throw failure(YAMLPrecheck.tooLarge) }
         return Array(bytes[..<count])
     }
 
@@ -217,5 +200,27 @@ package struct ConfigurationSources: Sendable {
         case EACCES, EPERM: "permission is denied"
         default: unsafe String(cString: strerror(number))
         }
+    }
+}
+
+/// A file that a setting names, and what it may hold.
+struct SettingFile {
+    private let setting: Setting
+    private let path: String
+    private let allowed: String
+
+    /// Creates a file from the setting's key, the path, and the description of what is allowed.
+    init(_ key: SettingKey<some Sendable>, _ path: String, _ allowed: String) {
+        (setting, self.path, self.allowed) = (key.setting, path, allowed)
+    }
+
+    /// Returns the contents of the file.
+    func read() throws(ConfigurationError) -> [UInt8] {
+        try ConfigurationSources.read(path, orThrow: error)
+    }
+
+    /// Returns the error for a reason why the file cannot be used.
+    func error(_ reason: String) -> ConfigurationError {
+        .unusableFile(setting, file: path, reason: reason, allowed: allowed)
     }
 }

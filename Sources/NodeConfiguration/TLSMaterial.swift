@@ -30,8 +30,8 @@ package struct TLSMaterial: Sendable {
         for (certificate, key) in files {
             identities.append(
                 TLSIdentity(
-                    chainPEM: try Self.read(certificate, of: Setting.tls.tlsCertificate),
-                    keyPEM: try Self.read(key, of: Setting.tls.tlsKey),
+                    chainPEM: try Self.pem(Setting.tls.tlsCertificate, certificate).read(),
+                    keyPEM: try Self.pem(Setting.tls.tlsKey, key).read(),
                     ocspDER: Self.staple(certificate)))
         }
         guard !identities.isEmpty else { return }
@@ -39,7 +39,7 @@ package struct TLSMaterial: Sendable {
             identities: identities, minimumVersion: configuration.tlsMinimum)
         server = try Self.context(settings, of: configuration)
         guard let file = configuration.clientCA else { return }
-        settings.clientCAPEM = try Self.read(file, of: Setting.tls.clientCA)
+        settings.clientCAPEM = try Self.pem(Setting.tls.clientCA, file).read()
         settings.protocols = [.http11, .http10]
         admin = try Self.context(settings, of: configuration)
     }
@@ -50,13 +50,12 @@ package struct TLSMaterial: Sendable {
     ) throws(ConfigurationError) {
         var issuers: [UInt8] = []
         for file in configuration.originCA {
-            let pem = try Self.read(file, of: Setting.tls.originCA)
+            let pem = try Self.pem(Setting.tls.originCA, file).read()
             // Each file alone, which tells which one is at fault.
             do throws(TLSSetupError) {
                 _ = try OriginTrustStore(TLSClientSettings(trustsSystem: false, issuersPEM: pem))
             } catch {
-                throw .tls(
-                    Setting.tls.originCA.setting, file: file, reason: Self.reason(error))
+                throw Self.pem(Setting.tls.originCA, file).error(Self.reason(error))
             }
             issuers += pem + [0x0A]
         }
@@ -67,9 +66,8 @@ package struct TLSMaterial: Sendable {
         do throws(TLSSetupError) {
             origins = try OriginTrustStore(settings)
         } catch {
-            throw .tls(
-                Setting.tls.originCA.setting, file: configuration.originCA.first ?? "",
-                reason: Self.reason(error))
+            throw Self.pem(Setting.tls.originCA, configuration.originCA.first ?? "")
+                .error(Self.reason(error))
         }
         settings.trustsSystem = false
         for site in configuration.sites.sites {
@@ -78,7 +76,9 @@ package struct TLSMaterial: Sendable {
             settings.pins = pins
             settings.issuersPEM = try site.settings.originCAFile.map {
                 file throws(ConfigurationError) in
-                try Self.read(file, of: site)
+                try ConfigurationSources.read(file) {
+                    .siteTLS(site.pattern, SiteOption.all.originCA, file: file, reason: $0)
+                }
             }
             do throws(TLSSetupError) {
                 sites[site.pattern] = try OriginTrustStore(settings)
@@ -95,28 +95,9 @@ package struct TLSMaterial: Sendable {
         if case .issuers(let reason) = error { reason } else { error.message }
     }
 
-    /// Reads a file that a site names.
-    private static func read(
-        _ file: String, of site: Site
-    ) throws(ConfigurationError) -> [UInt8] {
-        do throws(ConfigurationError) {
-            return try ConfigurationSources.read(file)
-        } catch {
-            guard case .unreadableFile(_, let reason) = error else { throw error }
-            throw .siteTLS(site.pattern, SiteOption.all.originCA, file: file, reason: reason)
-        }
-    }
-
-    /// Reads a file that a setting names.
-    private static func read(
-        _ file: String, of key: SettingKey<some Sendable>
-    ) throws(ConfigurationError) -> [UInt8] {
-        do throws(ConfigurationError) {
-            return try ConfigurationSources.read(file)
-        } catch {
-            guard case .unreadableFile(_, let reason) = error else { throw error }
-            throw .tls(key.setting, file: file, reason: reason)
-        }
+    /// Returns a file of certificates or keys that a setting names.
+    private static func pem(_ key: SettingKey<some Sendable>, _ file: String) -> SettingFile {
+        SettingFile(key, file, "a PEM file")
     }
 
     /// Returns the OCSP response beside a certificate's file, whose name has `.ocsp` appended;
@@ -132,30 +113,20 @@ package struct TLSMaterial: Sendable {
         do throws(TLSSetupError) {
             return try TLSServerContext(settings)
         } catch {
+            let tls = Setting.tls
+            let (certificates, keys) = (configuration.tlsCertificate, configuration.tlsKey)
             switch error {
             case .certificate(let identity, let reason):
-                throw .tls(
-                    Setting.tls.tlsCertificate.setting,
-                    file: configuration.tlsCertificate[identity],
-                    reason: reason)
+                throw pem(tls.tlsCertificate, certificates[identity]).error(reason)
             case .refused(let identity, let reason):
-                let certificate = configuration.tlsCertificate[identity]
-                throw .tls(
-                    Setting.tls.tlsKey.setting, file: configuration.tlsKey[identity],
-                    reason: "with \(certificate.quoted(limit: 4096)), \(reason)")
+                throw pem(tls.tlsKey, keys[identity])
+                    .error("with \(certificates[identity].quoted(limit: 4096)), \(reason)")
             case .key(let identity, let reason):
-                throw .tls(
-                    Setting.tls.tlsKey.setting, file: configuration.tlsKey[identity], reason: reason
-                )
+                throw pem(tls.tlsKey, keys[identity]).error(reason)
             case .issuers(let reason):
-                throw .tls(
-                    Setting.tls.clientCA.setting, file: configuration.clientCA ?? "", reason: reason
-                )
+                throw pem(tls.clientCA, configuration.clientCA ?? "").error(reason)
             default:
-                throw .tls(
-                    Setting.tls.tlsCertificate.setting,
-                    file: configuration.tlsCertificate.first ?? "",
-                    reason: error.message)
+                throw pem(tls.tlsCertificate, certificates.first ?? "").error(error.message)
             }
         }
     }

@@ -102,7 +102,7 @@ package struct URLSigning: Sendable {
         }
         var signed = Array((base.hasSuffix("/") ? String(base.dropLast()) : base).utf8)
         signed += Array("/v1/image?url=".utf8)
-        for byte in text { Self.appendEncoded(byte, to: &signed) }
+        signed += PercentEncoding.encoded(text)
         return finish(&text, &signed, expiry)
     }
 
@@ -118,15 +118,6 @@ package struct URLSigning: Sendable {
     /// Returns true for visible ASCII without a fragment, which clients do not send.
     private static func isTarget(_ text: Substring) -> Bool {
         text.utf8.allSatisfy { (0x21...0x7E).contains($0) && $0 != UInt8(ascii: "#") }
-    }
-
-    /// Appends a byte of a query value, percent-encoded unless it is unreserved (RFC 3986 §2.3).
-    private static func appendEncoded(_ byte: UInt8, to bytes: inout [UInt8]) {
-        let isUnreserved =
-            ASCII.isLetter(byte) || ASCII.isDigit(byte) || "-._~".utf8.contains(byte)
-        guard !isUnreserved else { return bytes.append(byte) }
-        let digits = Array("0123456789ABCDEF".utf8)
-        bytes += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
     }
 
     /// Signs a URL of a site.

@@ -1,3 +1,4 @@
+import Admin
 import Foundation
 import Logging
 import Node
@@ -11,6 +12,11 @@ struct LogLineTests {
     ) -> String {
         LogLine(time: "2026-11-21T01:02:03Z", level: .warning, message: message, metadata)
             .text(format)
+    }
+
+    @Test("The levels that operators can set are those of the logger")
+    func levels() {
+        #expect(LogLevelDocument.levels == Logger.Level.allCases.map(\.rawValue))
     }
 
     @Test("text: time, level and message, followed by logfmt fields")

@@ -66,3 +66,28 @@ enum FolderRule {
         }
     }
 }
+
+/// How many Swift files Sources has, and how short each may be: a noun of a few lines stands with
+/// the one that it belongs to.
+enum SourceFilesRule {
+    static let filesMax = 700
+    static let linesMin = 30
+
+    /// Files that are shorter, but for the only one of a target, and Sources if it has more.
+    static func violations(in files: [(path: String, lines: Int)]) -> [Violation] {
+        let targets = Dictionary(grouping: files) { $0.path.split(separator: "/")[1] }
+        let short = targets.values.filter { $0.count > 1 }.joined().filter { $0.lines < linesMin }
+        let tooMany =
+            files.count > filesMax
+            ? [
+                Violation(
+                    path: "Sources", message: "\(files.count) Swift files; at most \(filesMax)")
+            ] : []
+        return tooMany
+            + short.sorted { $0.path < $1.path }.map {
+                Violation(
+                    path: $0.path, line: $0.lines,
+                    message: "\($0.lines) lines; under \(linesMin) it joins its noun")
+            }
+    }
+}

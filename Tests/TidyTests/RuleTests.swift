@@ -169,9 +169,10 @@ struct RuleTests {
 
     @Test("a type past its last line is a violation, all its extensions counted")
     func typeLengthIsHeld() {
-        let rest = String(repeating: "    let a = 1\n", count: 500)
+        let rest = String(repeating: "    let a = 1\n", count: 498) + "    // Why.\n\n"
         let text = SwiftText(
             """
+            /// Not counted.
             package final class Big<T>: P {
             \(rest)}
             struct Small { let a = 1 }
@@ -185,17 +186,9 @@ struct RuleTests {
             """)
         let lines = TypeLengthRule.lines(in: text)
         #expect(lines == ["Big": 1_004, "Small": 1, "Tests": 502])
-        func messages(_ exceptions: [TypeLengthRule.Exception]) -> [String] {
-            TypeLengthRule.violations(in: lines, of: "Tiers", excepting: exceptions)
-                .map(\.message)
-        }
-        #expect(messages([]) == ["Tiers.Big has 1004 lines; at most 600"])
         #expect(
-            messages([.init(room: "Tiers", type: "Big", linesMax: 1_004, reason: "")]) == [])
-        #expect(
-            messages([.init(room: "Tiers", type: "Small", linesMax: 2, reason: "")]) == [
-                "Tiers.Big has 1004 lines; at most 600",
-                "Tiers.Small is short enough: drop the exception",
+            TypeLengthRule.violations(in: lines, of: "Tiers").map(\.message) == [
+                "Tiers.Big has 1004 lines; at most 600"
             ])
     }
 
@@ -318,5 +311,18 @@ struct RuleTests {
         let files = (0...FolderRule.filesMax).map { "A/\($0).swift" }
         #expect(FolderRule.violations(in: files + ["A/B/C.swift"]).map(\.path) == ["A"])
         #expect(FolderRule.violations(in: Array(files.dropFirst())) == [])
+    }
+
+    @Test("a very short file is a violation beside others of its target, and so are too many files")
+    func filesThatAreTooSmallAreHeld() {
+        let whole = SourceFilesRule.linesMin
+        let files = [
+            ("Sources/A/B/Short.swift", whole - 1), ("Sources/A/Whole.swift", whole),
+            ("Sources/Alone/Alone.swift", 1),
+        ]
+        #expect(SourceFilesRule.violations(in: files).map(\.path) == ["Sources/A/B/Short.swift"])
+        let many = (0...SourceFilesRule.filesMax).map { ("Sources/A/\($0).swift", whole) }
+        #expect(SourceFilesRule.violations(in: many).map(\.path) == ["Sources"])
+        #expect(SourceFilesRule.violations(in: Array(many.dropFirst())) == [])
     }
 }

@@ -15,7 +15,7 @@ enum ShapeRules {
     }
 
     static func fileLength(in text: SwiftText) -> [Violation] {
-        let count = text.lines.last?.isEmpty == true ? text.lines.count - 1 : text.lines.count
+        let count = text.lineCount
         guard count > fileLinesMax else { return [] }
         return [
             Violation(line: count, message: "\(count) lines; split by concern at \(fileLinesMax)")

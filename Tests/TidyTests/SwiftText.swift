@@ -12,6 +12,9 @@ struct SwiftText: Sendable {
         code = Self.split(String(decoding: blanker.run(), as: UTF8.self))
     }
 
+    /// The lines without the empty one after the last line break.
+    var lineCount: Int { lines.last?.isEmpty == true ? lines.count - 1 : lines.count }
+
     private static func split(_ text: String) -> [String] {
         text.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
     }

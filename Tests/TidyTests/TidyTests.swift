@@ -47,6 +47,14 @@ struct TidyTests {
         #expect(FolderRule.violations(in: files.map(\.path)) == [])
     }
 
+    @Test("the files of Sources are not too many, and none is of a few lines")
+    func filesAreWhole() throws {
+        let files = try repository.swiftFiles(under: "Sources")
+        #expect(files.count > 300)
+        let lengths = files.map { (path: $0.path, lines: $0.text.lineCount) }
+        #expect(SourceFilesRule.violations(in: lengths) == [])
+    }
+
     @Test("no bytes from outside reach what would end the node")
     func trapsAreReasoned() throws {
         let files = try TrapRule.rooms.flatMap { try repository.swiftFiles(under: "Sources/\($0)") }

@@ -1,22 +1,13 @@
-/// How long a type may be, all its extensions in its target together.
+/// How long a type may be, all its extensions in its target together, and comments and blank lines
+/// within them counted.
 enum TypeLengthRule {
     static let linesMax = 600
-
-    /// A type that is longer, its limit until then, and what will make it shorter.
-    struct Exception: Sendable {
-        let room: String
-        let type: String
-        let linesMax: Int
-        let reason: String
-    }
-
-    static let exceptions: [Exception] = []
 
     /// Types that only hold others: what they hold is counted by itself.
     static let namespaces: Set<String> = ["Outside"]
 
-    /// The lines of code of each type that `text` declares or extends at its outermost level; blank
-    /// lines and comments are not counted.
+    /// The lines of each type that `text` declares or extends at its outermost level, from the line
+    /// of the declaration to that of its closing brace.
     static func lines(in text: SwiftText) -> [String: Int] {
         var lines: [String: Int] = [:]
         count(text.code[...], indent: "", into: &lines)
@@ -36,9 +27,7 @@ enum TypeLengthRule {
             if namespaces.contains(type) {
                 count(code[index...end].dropFirst(), indent: indent + "    ", into: &lines)
             } else {
-                lines[type, default: 0] += code[index...end].count { line in
-                    line.contains { $0 != " " }
-                }
+                lines[type, default: 0] += end - index + 1
             }
             index = end + 1
         }
@@ -51,18 +40,10 @@ enum TypeLengthRule {
         return code.firstIndex { $0.hasPrefix(indent + "}") } ?? code.endIndex - 1
     }
 
-    /// Types over the limit, and exceptions that are not needed any more.
-    static func violations(
-        in lines: [String: Int], of room: String, excepting exceptions: [Exception] = exceptions
-    ) -> [Violation] {
-        lines.sorted { $0.key < $1.key }.compactMap { type, count in
-            let exception = exceptions.first { $0.room == room && $0.type == type }
-            if exception != nil, count <= linesMax {
-                return Violation(message: "\(room).\(type) is short enough: drop the exception")
-            }
-            let limit = exception?.linesMax ?? linesMax
-            guard count > limit else { return nil }
-            return Violation(message: "\(room).\(type) has \(count) lines; at most \(limit)")
+    /// Types over the limit.
+    static func violations(in lines: [String: Int], of room: String) -> [Violation] {
+        lines.filter { $0.value > linesMax }.sorted { $0.key < $1.key }.map { type, count in
+            Violation(message: "\(room).\(type) has \(count) lines; at most \(linesMax)")
         }
     }
 

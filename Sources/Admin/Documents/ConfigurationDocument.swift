@@ -94,7 +94,7 @@ package struct LogLevelDocument: AdminDocument {
     /// The level, one of ``levels``.
     package var level = ""
 
-    /// The accepted levels, the least severe first.
+    /// The accepted levels, the least severe first: those of swift-log, which this room may not use.
     package static let levels = [
         "trace", "debug", "info", "notice", "warning", "error", "critical",
     ]

@@ -70,8 +70,7 @@ package struct EntryDocument: AdminDocument {
         /// The invalidation version of the entry: boot epoch, and number of invalidations applied
         /// in it.
         package var invalidationVersion = ""
-        /// All tags of the variant: the origin's cache tags, by which it can be purged, and, after
-        /// a NUL, the names of further URLs, which are purged as URLs.
+        /// The origin's cache tags, by which the variant can be purged.
         package var tags: [String] = []
         /// The lower-case names of the request fields that select the variant (RFC 9111 §4.1).
         package var vary: [String] = []

@@ -86,6 +86,9 @@ extension AdminOperation {
         "url", .text(bytesMax: 8_192),
         "The URL, as a client requests it or as the origin is asked for it", isRequired: true)
 
+    private static let started = Response(
+        202, "The operation has started", OperationStatusDocument.schema)
+
     private static let nodeOperations = [
         AdminOperation(
             .getMetrics, "GET", "/metrics", for: .read, "All metrics, for Prometheus",
@@ -144,14 +147,12 @@ extension AdminOperation {
             parameters: [
                 .query("stop", .choice(["false", "true"]), "Whether the node stops afterwards")
             ],
-            responses: [
-                Response(202, "The operation has started", OperationStatusDocument.schema)
-            ]),
+            responses: [started]),
         AdminOperation(
             .undrain, "POST", "/admin/v1/undrain", for: .admin,
             "Put a drained node back on the ring",
             responses: [
-                Response(202, "The operation has started", OperationStatusDocument.schema),
+                started,
                 Response(problem: 409, "The node is stopping"),
             ]),
     ]
@@ -168,7 +169,7 @@ extension AdminOperation {
                 .path("nodes", .nodes, "The node ids of the members, separated by commas")
             ],
             responses: [
-                Response(202, "The operation has started", OperationStatusDocument.schema),
+                started,
                 Response(problem: 404, "One of the ids is not that of a member"),
                 Response(problem: 409, "The voter set is unchanged"),
             ]),
@@ -176,7 +177,7 @@ extension AdminOperation {
             .bootstrap, "POST", "/admin/v1/members/bootstrap", for: .admin,
             "Form a new cluster with this node, which has found none",
             responses: [
-                Response(202, "The operation has started", OperationStatusDocument.schema),
+                started,
                 Response(
                     problem: 409, "The node is in a cluster already, or not configured for one"),
             ]),
@@ -184,7 +185,7 @@ extension AdminOperation {
             .recover, "POST", "/admin/v1/members/recover", for: .admin,
             "Begin a new voter set with this node as its only member",
             responses: [
-                Response(202, "The operation has started", OperationStatusDocument.schema),
+                started,
                 Response(problem: 409, "The node is not fenced, or has no voter set"),
             ]),
         AdminOperation(

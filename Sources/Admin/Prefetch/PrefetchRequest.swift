@@ -38,16 +38,14 @@ package struct PrefetchRequest: Hashable, Sendable {
             .required(
                 "urls",
                 .list(of: .text(length: 1...urlBytesMax), count: 1...urlsMax)),
-            .optional(
-                "accept", acceptSchema,
-                "The Accept field of the requests, which selects the variants; */* by default")),
+            acceptProperty),
         .object(
             .required("sitemap", .text(length: 1...urlBytesMax), "The URL of a sitemap"),
-            .optional(
-                "accept", acceptSchema,
-                "The Accept field of the requests, which selects the variants; */* by default")))
+            acceptProperty))
 
-    private static let acceptSchema = JSONSchema.text(length: 1...acceptBytesMax)
+    private static let acceptProperty = JSONSchema.Property.optional(
+        "accept", .text(length: 1...acceptBytesMax),
+        "The Accept field of the requests, which selects the variants; */* by default")
 }
 
 extension PrefetchRequest: Decodable {

@@ -1,6 +1,7 @@
 import Admin
 import FoundationEssentials
 import Glibc
+import Telemetry
 
 /// The outcome of a command, which determines the exit status.
 package enum CommandOutcome: CaseIterable, Sendable {
@@ -64,9 +65,12 @@ package struct CommandError: Error, Hashable {
         self.init(.refused, "\(url) answered \(response.status)\(words)")
     }
 
-    /// Returns the error for a response at `url` that no node sends.
-    static func notNode(_ url: String) -> CommandError {
-        CommandError(.unavailable, "\(url): it is not a Nuthatch node")
+    /// Returns the error for a text that is not an absolute URL; `place` says where it was given,
+    /// `note` what else is required.
+    static func notURL(_ text: String, in place: String = "", note: String = "") -> CommandError {
+        CommandError(
+            .usageError,
+            "\(place)\(text.quoted()) is no URL; allowed: http://… or https://…\(note)")
     }
 }
 

@@ -110,7 +110,7 @@ package struct CommandOptions: Sendable {
 
     /// Returns the client of this machine's node.
     private func localClient(_ limit: Interval) throws(CommandError) -> NodeClient {
-        switch try setting(localNode.adminPort) {
+        switch try Self.setting(localNode.adminPort) {
         case .address(let address, let tokenFile):
             var token = try explicitToken()
             if token == nil, let tokenFile { token = try Self.localToken(in: tokenFile) }
@@ -144,7 +144,7 @@ package struct CommandOptions: Sendable {
     /// Returns the token in the settings of this machine's node, which other nodes of its cluster
     /// may share.
     private func localToken() throws(CommandError) -> [UInt8]? {
-        guard let path = try setting(localNode.adminTokenFile) else { return nil }
+        guard let path = try Self.setting(localNode.adminTokenFile) else { return nil }
         return try Self.localToken(in: path)
     }
 
@@ -155,7 +155,7 @@ package struct CommandOptions: Sendable {
 
     /// Returns the token with the most powerful role in a file.
     ///
-    /// `name` names the file in errors. With `mayBeAlone`, a file with a single word may be a bare
+    /// `name` names the file in errors. If `allowsBareToken`, a file with a single word may be a bare
     /// token.
     private static func token(
         in path: String, source name: String, allowsBareToken: Bool
@@ -190,8 +190,9 @@ package struct CommandOptions: Sendable {
     }
 
     /// Returns a value from the settings of this machine's node.
-    func setting<Value>(_ part: Result<Value, LocalNode.SettingError>) throws(CommandError) -> Value
-    {
+    static func setting<Value>(
+        _ part: Result<Value, LocalNode.SettingError>
+    ) throws(CommandError) -> Value {
         switch part {
         case .success(let value): return value
         case .failure(let fault): throw CommandError(.misconfigured, fault.text)

@@ -19,18 +19,15 @@ extension Commands {
     /// Orders the node to drain, and shows its progress.
     package func drain(_ order: DrainArguments) -> CommandOutcome {
         run { () throws(CommandError) in
-            let limit: Interval?
-            if let text = order.timeout {
-                limit = try CommandOptions.duration(text, "--within")
-            } else {
-                limit = nil
+            let limit = try order.timeout.map { text throws(CommandError) in
+                try CommandOptions.duration(text, "--within")
             }
             let client = try options.client()
             let question = NodeClient.request(
                 .drain, query: order.stopsNode ? [("stop", "true")] : [])
             let response = try client.send(question)
             guard order.waitsUntilDone else {
-                printResult("draining", response)
+                printResult([TextLine("draining")], response)
                 return .succeeded
             }
             defer { console.clearProgress() }
@@ -51,8 +48,7 @@ extension Commands {
         let question = NodeClient.request(.getStatistics)
         var progress = DrainProgress()
         while true {
-            let exchange = client.start(question)
-            Exchange.advance([exchange])
+            let exchange = client.exchange(question)
             // A node that has stopped does not respond, and aborts responses in progress.
             if order.stopsNode, case .failure(let failure) = exchange.outcome,
                 failure.isConnectionRefusedOrReset

@@ -31,10 +31,7 @@ package struct GetArguments: Sendable {
         guard let (authority, target) = parts,
             url.utf8.allSatisfy({ (0x21...0x7E).contains($0) })
         else {
-            throw CommandError(
-                .usageError,
-                "\(url.quoted()) is no URL; allowed: http://… or https://…, "
-                    + "percent-encoded where it has to be")
+            throw .notURL(url, note: ", percent-encoded where it has to be")
         }
         var question = NodeRequest(
             isHeadOnly ? "HEAD" : "GET",
@@ -109,7 +106,7 @@ extension Commands {
             }
             return place
         }
-        guard let address = try options.setting(options.localNode.clientAddress) else {
+        guard let address = try CommandOptions.setting(options.localNode.clientAddress) else {
             throw CommandError(
                 .misconfigured,
                 "this node serves no clear-text HTTP, or on a port that the kernel chooses "

@@ -21,122 +21,19 @@ package struct PrefetchArguments: Sendable {
 
     /// Creates arguments without URLs.
     package init() {}
-}
-
-extension Commands {
-    /// Orders the node to prefetch, and shows the progress; the outcome is `refused` if a URL could
-    /// not be fetched.
-    package func prefetch(_ order: PrefetchArguments) -> CommandOutcome {
-        run { () throws(CommandError) in
-            var limit: Interval?
-            if let text = order.timeout { limit = try CommandOptions.duration(text, "--within") }
-            let bodies = try bodies(order)
-            let client = try options.client()
-            let deadline = limit.map { BootClock.now() + $0 } ?? .distantFuture
-            defer { console.clearProgress() }
-            var ending = CommandOutcome.succeeded
-            for (index, body) in bodies.enumerated() {
-                let part = bodies.count > 1 ? " \(index + 1) of \(bodies.count)" : ""
-                let question = NodeClient.request(.beginPrefetch, body: body)
-                guard index == 0 || BootClock.now() < deadline else {
-                    return unfinished(part, "the time limit was reached")
-                }
-                let begun = try start(
-                    question, client, as: part,
-                    until: order.waitsUntilDone ? deadline : .distantPast)
-                guard var last = begun else {
-                    return unfinished(part, "too many prefetches are running on the node")
-                }
-                if order.waitsUntilDone {
-                    last = try pollUntilDone(
-                        last, client, as: "prefetching" + part, until: deadline)
-                }
-                show(last)
-                if let worse = last.document.outcome(isWaitedFor: order.waitsUntilDone) {
-                    ending = worse
-                }
-            }
-            return ending
-        }
-    }
-
-    /// Prints why a part of the prefetch is not complete, and returns the outcome.
-    private func unfinished(_ part: String, _ why: String) -> CommandOutcome {
-        console.clearProgress()
-        console.printError("not started\(part.isEmpty ? "" : " from\(part) on"): \(why)")
-        return .incomplete
-    }
-
-    private typealias PrefetchPoll = (response: NodeResponse, document: PrefetchDocument)
-
-    /// Starts a prefetch, waiting while the node runs as many as it allows; returns `nil` if it
-    /// still does at `deadline`.
-    private func start(
-        _ question: NodeRequest, _ client: NodeClient, as part: String, until deadline: Instant
-    ) throws(CommandError) -> PrefetchPoll? {
-        while true {
-            let exchange = client.start(question)
-            Exchange.advance([exchange])
-            if case .success(let response) = exchange.outcome,
-                response.problem.name == PrefetchRequest.tooManyProblem
-            {
-                guard BootClock.now() < deadline else { return nil }
-                console.showProgress {
-                    ProgressLine.line(
-                        "waiting" + part, share: nil, note: "other prefetches run", columnsMax: $0)
-                }
-                BootClock.pause(.milliseconds(500))
-                continue
-            }
-            let response = try client.response(of: exchange)
-            return (
-                response, try client.document(PrefetchDocument.self, in: response, to: question)
-            )
-        }
-    }
-
-    /// Polls a prefetch until it has ended.
-    private func pollUntilDone(
-        _ begun: PrefetchPoll, _ client: NodeClient, as what: String, until deadline: Instant
-    ) throws(CommandError) -> PrefetchPoll {
-        var last = begun
-        let question = NodeClient.request(.getPrefetch, [begun.document.prefetch])
-        var pause = Interval.milliseconds(20)
-        while !last.document.state.isFinished, BootClock.now() < deadline {
-            console.showProgress { last.document.progress(what, columnsMax: $0) }
-            BootClock.pause(pause)
-            pause = min(.milliseconds(250), pause + pause)
-            last.response = try client.send(question)
-            last.document = try client.document(
-                PrefetchDocument.self, in: last.response, to: question)
-        }
-        return last
-    }
-
-    /// Prints the result of a prefetch.
-    private func show(_ last: PrefetchPoll) {
-        console.clearProgress()
-        if options.isJSON {
-            console.print(last.response.jsonLine)
-        } else {
-            console.print(last.document.lines(columnsMax: console.columns))
-        }
-    }
-
-    // MARK: URLs
 
     /// Returns the bodies of the requests, each with as many URLs as one may have.
-    private func bodies(_ order: PrefetchArguments) throws(CommandError) -> [JSON] {
-        let accept = order.accept.map { [JSON.Member("accept", .text($0))] } ?? []
-        if let sitemap = order.sitemap {
+    fileprivate func requestBodies() throws(CommandError) -> [JSON] {
+        let accept = accept.map { [JSON.Member("accept", .text($0))] } ?? []
+        if let sitemap {
             return [.object([JSON.Member("sitemap", .text(sitemap))] + accept)]
         }
-        var urls = order.urls
+        var urls = urls
         for url in urls { try Self.check(url[...], in: "the command line") }
-        for file in order.files { urls += try Self.urls(in: file) }
+        for file in files { urls += try Self.urls(in: file) }
         guard !urls.isEmpty else {
             throw CommandError(
-                .usageError, "there is no URL in \(order.files.joined(separator: ", "))")
+                .usageError, "there is no URL in \(files.joined(separator: ", "))")
         }
         return PrefetchRequest.batches(urls).map { batch in
             .object([JSON.Member("urls", JSON(batch))] + accept)
@@ -160,9 +57,7 @@ extension Commands {
     /// Checks that `url` is an absolute URL.
     private static func check(_ url: Substring, in place: String) throws(CommandError) {
         guard let parts = AbsoluteURL(Array(url.utf8)), !parts.host.isEmpty else {
-            throw CommandError(
-                .usageError,
-                "\(place): \(String(url).quoted()) is no URL; allowed: http://… or https://…")
+            throw .notURL(String(url), in: place + ": ")
         }
     }
 
@@ -179,6 +74,86 @@ extension Commands {
     private static func unreadable(_ file: String) -> CommandError {
         let why = unsafe String(cString: strerror(errno))
         return CommandError(.usageError, "--file: \(file.quoted()) cannot be read: \(why)")
+    }
+}
+
+extension Commands {
+    /// Orders the node to prefetch, and shows the progress; the outcome is `refused` if a URL could
+    /// not be fetched.
+    package func prefetch(_ order: PrefetchArguments) -> CommandOutcome {
+        run { () throws(CommandError) in
+            let limit = try order.timeout.map { text throws(CommandError) in
+                try CommandOptions.duration(text, "--within")
+            }
+            let bodies = try order.requestBodies()
+            let client = try options.client()
+            let deadline = limit.map { BootClock.now() + $0 } ?? .distantFuture
+            defer { console.clearProgress() }
+            var ending = CommandOutcome.succeeded
+            for (index, body) in bodies.enumerated() {
+                let part = bodies.count > 1 ? " \(index + 1) of \(bodies.count)" : ""
+                let question = NodeClient.request(.beginPrefetch, body: body)
+                guard index == 0 || BootClock.now() < deadline else {
+                    return unfinished(part, "the time limit was reached")
+                }
+                let begun = try start(
+                    question, client, as: part,
+                    until: order.waitsUntilDone ? deadline : .distantPast)
+                guard var last = begun else {
+                    return unfinished(part, "too many prefetches are running on the node")
+                }
+                if order.waitsUntilDone {
+                    last = try poll(
+                        NodeClient.request(.getPrefetch, [last.document.prefetch]), client,
+                        after: last, until: deadline, isDone: \.state.isFinished
+                    ) { $0.progress("prefetching" + part, columnsMax: $1) }
+                }
+                show(last)
+                if let worse = last.document.outcome(isWaitedFor: order.waitsUntilDone) {
+                    ending = worse
+                }
+            }
+            return ending
+        }
+    }
+
+    /// Prints why a part of the prefetch is not complete, and returns the outcome.
+    private func unfinished(_ part: String, _ why: String) -> CommandOutcome {
+        console.clearProgress()
+        console.printError("not started\(part.isEmpty ? "" : " from\(part) on"): \(why)")
+        return .incomplete
+    }
+
+    /// Starts a prefetch, waiting while the node runs as many as it allows; returns `nil` if it
+    /// still does at `deadline`.
+    private func start(
+        _ question: NodeRequest, _ client: NodeClient, as part: String, until deadline: Instant
+    ) throws(CommandError) -> Reply<PrefetchDocument>? {
+        while true {
+            let exchange = client.exchange(question)
+            if case .success(let response) = exchange.outcome,
+                response.problem.name == PrefetchRequest.tooManyProblem
+            {
+                guard BootClock.now() < deadline else { return nil }
+                console.showProgress {
+                    ProgressLine.line(
+                        "waiting" + part, share: nil, note: "other prefetches run", columnsMax: $0)
+                }
+                BootClock.pause(.milliseconds(500))
+                continue
+            }
+            return try client.reply(PrefetchDocument.self, of: exchange)
+        }
+    }
+
+    /// Prints the result of a prefetch.
+    private func show(_ last: Reply<PrefetchDocument>) {
+        console.clearProgress()
+        if options.isJSON {
+            console.print(last.response.jsonLine)
+        } else {
+            console.print(last.document.lines(columnsMax: console.columns))
+        }
     }
 }
 

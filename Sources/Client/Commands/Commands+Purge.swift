@@ -61,41 +61,22 @@ extension Commands {
                     ("wait", order.wait == .none ? "none" : "issued"),
                     ("timeout_ms", "\(min(60_000, limit.milliseconds))"),
                 ], body: order.json)
-            var response = try client.send(question, extraTimeout: limit)
-            var receipt = try client.document(ReceiptDocument.self, in: response, to: question)
+            var reply = try client.send(question, as: ReceiptDocument.self, extraTimeout: limit)
             if order.wait == .all {
-                (response, receipt) = try pollUntilDone(receipt, response, client, until: deadline)
+                defer { console.clearProgress() }
+                reply = try poll(
+                    NodeClient.request(.getReceipt, [reply.document.receipt]), client,
+                    after: reply, until: deadline, isDone: \.isSettled
+                ) { $0.progress(columnsMax: $1) }
             }
             for url in order.urls + order.prefixes where url.hasSuffix("*") {
                 console.printError(
                     "note: \(url.quoted()) was taken as it stands, the * included; --prefix "
                         + "covers all that follows a path up to a / or its end")
             }
-            if options.isJSON {
-                console.print(String(decoding: response.body, as: UTF8.self))
-            } else {
-                console.print(receipt.lines(columnsMax: console.columns))
-            }
+            let receipt = reply.document
+            printResult(receipt.lines(columnsMax: console.columns), reply.response)
             return order.wait != .all || receipt.isFullyConfirmed ? .succeeded : .incomplete
         }
-    }
-
-    /// Polls the receipt until all reachable members have confirmed.
-    private func pollUntilDone(
-        _ first: ReceiptDocument, _ response: NodeResponse, _ client: NodeClient,
-        until deadline: Instant
-    ) throws(CommandError) -> (NodeResponse, ReceiptDocument) {
-        var (last, receipt) = (response, first)
-        let question = NodeClient.request(.getReceipt, [first.receipt])
-        var pause = Interval.milliseconds(20)
-        defer { console.clearProgress() }
-        while !receipt.isSettled, BootClock.now() + pause < deadline {
-            console.showProgress { receipt.progress(columnsMax: $0) }
-            BootClock.pause(pause)
-            pause = min(.milliseconds(250), pause + pause)
-            last = try client.send(question)
-            receipt = try client.document(ReceiptDocument.self, in: last, to: question)
-        }
-        return (last, receipt)
     }
 }

@@ -38,40 +38,40 @@ extension Commands {
             console.print(StatusTable.lines(rows, columnsMax: console.columns))
         }
     }
+}
 
-    /// The queries to one node.
-    private struct StatusQuery {
-        let client: NodeClient
-        let exchanges: [Exchange]
+/// The queries to one node.
+private struct StatusQuery {
+    let client: NodeClient
+    let exchanges: [Exchange]
 
-        /// Sends the queries to a node.
-        init(_ client: NodeClient) {
-            self.client = client
-            exchanges = [.getStatus, .getStatistics].map {
-                client.start(NodeClient.request($0))
-            }
+    /// Sends the queries to a node.
+    init(_ client: NodeClient) {
+        self.client = client
+        exchanges = [.getStatus, .getStatistics].map {
+            client.start(NodeClient.request($0))
         }
+    }
 
-        /// Returns the node's status and statistics.
-        func documents() throws(CommandError) -> (StatusDocument, StatisticsDocument) {
-            (
-                try client.document(StatusDocument.self, of: exchanges[0]),
-                try client.document(StatisticsDocument.self, of: exchanges[1])
-            )
-        }
+    /// Returns the node's status and statistics.
+    func documents() throws(CommandError) -> (StatusDocument, StatisticsDocument) {
+        (
+            try client.document(StatusDocument.self, of: exchanges[0]),
+            try client.document(StatisticsDocument.self, of: exchanges[1])
+        )
+    }
 
-        /// Returns both documents as sent, with the address, or the error; on one line.
-        func jsonLine(_ row: StatusTable.Row) -> String {
-            if case .failed(let why) = row {
-                let document: JSON = ["at": .text("\(client.endpoint)"), "fault": .text(why)]
-                return document.compactText
-            }
-            let parts = zip(["status", "statistics"], exchanges).map { name, exchange in
-                guard case .success(let response) = exchange.outcome else { return "" }
-                return ",\"\(name)\":\(response.jsonLine)"
-            }
-            return "{\"at\":\(JSON.text("\(client.endpoint)").compactText)\(parts.joined())}"
+    /// Returns both documents as sent, with the address, or the error; on one line.
+    func jsonLine(_ row: StatusTable.Row) -> String {
+        if case .failed(let why) = row {
+            let document: JSON = ["at": .text("\(client.endpoint)"), "fault": .text(why)]
+            return document.compactText
         }
+        let parts = zip(["status", "statistics"], exchanges).map { name, exchange in
+            guard case .success(let response) = exchange.outcome else { return "" }
+            return ",\"\(name)\":\(response.jsonLine)"
+        }
+        return "{\"at\":\(JSON.text("\(client.endpoint)").compactText)\(parts.joined())}"
     }
 }
 

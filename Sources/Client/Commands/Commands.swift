@@ -37,14 +37,8 @@ package struct Commands: Sendable {
         _ question: NodeRequest, as type: Document.Type, _ lines: (Document) -> [TextLine]
     ) -> CommandOutcome {
         run { () throws(CommandError) in
-            let client = try options.client()
-            let response = try client.send(question)
-            let document = try client.document(type, in: response, to: question)
-            if options.isJSON {
-                console.print(String(decoding: response.body, as: UTF8.self))
-            } else {
-                console.print(lines(document))
-            }
+            let reply = try options.client().send(question, as: type)
+            printResult(lines(reply.document), reply.response)
             return .succeeded
         }
     }
@@ -52,14 +46,44 @@ package struct Commands: Sendable {
     /// Sends an order, and prints the response as sent or, for people, `words`.
     func order(_ question: NodeRequest, _ words: String) -> CommandOutcome {
         run { () throws(CommandError) in
-            printResult(words, try options.client().send(question))
+            printResult([TextLine(words)], try options.client().send(question))
             return .succeeded
         }
     }
 
-    /// Prints a response as sent or, for people, `words`.
-    func printResult(_ words: String, _ response: NodeResponse) {
-        console.print(options.isJSON ? String(decoding: response.body, as: UTF8.self) : words)
+    /// Prints a response as sent or, for people, `lines`.
+    func printResult(_ lines: @autoclosure () -> [TextLine], _ response: NodeResponse) {
+        if options.isJSON {
+            console.print(String(decoding: response.body, as: UTF8.self))
+        } else {
+            console.print(lines())
+        }
+    }
+
+    /// Repeats a request until `isDone` is true of its document or `deadline` is near.
+    ///
+    /// - Parameters:
+    ///   - question: the request.
+    ///   - client: the client that sends it.
+    ///   - first: the reply so far.
+    ///   - deadline: the time when the last reply is returned, whatever it is.
+    ///   - isDone: true if there is nothing more to wait for.
+    ///   - progress: returns the line of progress of at most that many columns.
+    /// - Returns: the last reply.
+    /// - Throws: the error of a request.
+    func poll<Document: Decodable>(
+        _ question: NodeRequest, _ client: NodeClient, after first: Reply<Document>,
+        until deadline: Instant, isDone: (Document) -> Bool, progress: (Document, Int) -> TextLine
+    ) throws(CommandError) -> Reply<Document> {
+        var last = first
+        var pause = Interval.milliseconds(20)
+        while !isDone(last.document), BootClock.now() + pause < deadline {
+            console.showProgress { progress(last.document, $0) }
+            BootClock.pause(pause)
+            pause = min(.milliseconds(250), pause + pause)
+            last = try client.send(question, as: Document.self)
+        }
+        return last
     }
 
     /// Asks on the terminal for confirmation of an irreversible operation.
@@ -108,15 +132,12 @@ package struct Commands: Sendable {
     package func recover(isSure: Bool) -> CommandOutcome {
         run { () throws(CommandError) in
             let client = try options.client()
-            let question = NodeClient.request(.listMembers)
-            let response = try client.send(question)
-            let page = try client.document(
-                DocumentList<MemberDocument>.self, in: response, to: question)
+            let page = try client.send(
+                NodeClient.request(.listMembers), decoding: DocumentList<MemberDocument>.self)
             console.printNotice(page.recoverySummary)
             if !isSure, let ending = confirm("Continue?", "recover") { return ending }
-            printResult(
-                "this node has started a new voter set; others join when they reach it",
-                try client.send(NodeClient.request(.recover)))
+            let words = "this node has started a new voter set; others join when they reach it"
+            printResult([TextLine(words)], try client.send(NodeClient.request(.recover)))
             return .succeeded
         }
     }
@@ -130,10 +151,7 @@ extension Commands {
     /// outcome is `refused` if there are none.
     package func inspect(_ url: String, withHeads: Bool) -> CommandOutcome {
         guard AbsoluteURL(Array(url.utf8)) != nil else {
-            return run { () throws(CommandError) in
-                throw CommandError(
-                    .usageError, "\(url.quoted()) is no URL; allowed: http://… or https://…")
-            }
+            return run { () throws(CommandError) in throw .notURL(url) }
         }
         return show(
             NodeClient.request(.getEntry, query: [("url", url)]), as: EntryDocument.self

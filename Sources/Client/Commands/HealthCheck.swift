@@ -11,12 +11,9 @@ package struct HealthCheck: Hashable, Sendable {
 
     /// Sends the request; `timeout`, as an operator writes it, limits all of it.
     package static func run(_ node: LocalNode, timeout: String) -> HealthCheck {
-        guard let limit = DurationText.parse(timeout), limit > .zero else {
-            return HealthCheck(
-                isReady: false, line: "--timeout: \(timeout.quoted()) is not a duration, e.g. 3s")
-        }
-        do throws(LocalNode.SettingError) {
-            guard let address = try node.healthAddress.get() else {
+        do throws(CommandError) {
+            let limit = try CommandOptions.duration(timeout, "--timeout")
+            guard let address = try CommandOptions.setting(node.healthAddress) else {
                 return HealthCheck(
                     isReady: false,
                     line: "this node has no port in clear text, or the kernel chooses it (port "

@@ -92,51 +92,60 @@ package struct NodeClient: Sendable {
         }
     }
 
-    /// Decodes the document in a response.
-    func document<Document: Decodable>(
-        _: Document.Type, in response: NodeResponse, to question: NodeRequest
-    ) throws(CommandError) -> Document {
-        guard let document = try? JSONDecoder().decode(Document.self, from: Data(response.body))
-        else { throw .notNode(url(question)) }
-        return document
+    /// Returns the successful response of an exchange that has ended, and decodes its document.
+    func reply<Document: Decodable>(
+        _ type: Document.Type, of exchange: Exchange
+    ) throws(CommandError) -> Reply<Document> {
+        let response = try response(of: exchange)
+        guard let document = try? JSONDecoder().decode(type, from: Data(response.body)) else {
+            throw CommandError(.malformed, url: url(exchange.request), timeout: timeoutText)
+        }
+        return Reply(response: response, document: document)
     }
 
     /// Decodes the document in the response of an exchange.
     func document<Document: Decodable>(
         _ type: Document.Type, of exchange: Exchange
     ) throws(CommandError) -> Document {
-        try document(type, in: try response(of: exchange), to: exchange.request)
+        try reply(type, of: exchange).document
+    }
+
+    /// Sends a request and waits until the exchange has ended.
+    func exchange(_ question: NodeRequest, extraTimeout: Interval = .zero) -> Exchange {
+        let exchange = start(question, extraTimeout: extraTimeout)
+        Exchange.advance([exchange])
+        return exchange
     }
 
     /// Sends a request and waits for the response.
-    func send(
-        _ question: NodeRequest, extraTimeout: Interval = .zero
-    ) throws(CommandError) -> NodeResponse {
-        let exchange = start(question, extraTimeout: extraTimeout)
-        Exchange.advance([exchange])
-        return try response(of: exchange)
+    func send(_ question: NodeRequest) throws(CommandError) -> NodeResponse {
+        try response(of: exchange(question))
+    }
+
+    /// Sends a request and waits for the response with its document.
+    func send<Document: Decodable>(
+        _ question: NodeRequest, as type: Document.Type, extraTimeout: Interval = .zero
+    ) throws(CommandError) -> Reply<Document> {
+        try reply(type, of: exchange(question, extraTimeout: extraTimeout))
     }
 
     /// Sends a request and waits for the document.
     package func send<Document: Decodable>(
         _ question: NodeRequest, decoding type: Document.Type
     ) throws(CommandError) -> Document {
-        try document(type, in: try send(question), to: question)
+        try send(question, as: type).document
     }
+}
+
+/// A response and the document in it.
+struct Reply<Document> {
+    let response: NodeResponse
+    let document: Document
 }
 
 extension PercentEncoding {
     /// Returns the text percent-encoded as one parameter or path segment.
     static func encoded(_ text: String) -> String {
-        let digits = Array("0123456789ABCDEF".utf8)
-        var bytes: [UInt8] = []
-        for byte in text.utf8 {
-            if ASCII.isLetter(byte) || ASCII.isDigit(byte) || "-._~".utf8.contains(byte) {
-                bytes.append(byte)
-            } else {
-                bytes += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
-            }
-        }
-        return String(decoding: bytes, as: UTF8.self)
+        String(decoding: encoded(text.utf8), as: UTF8.self)
     }
 }

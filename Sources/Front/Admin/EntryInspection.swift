@@ -243,7 +243,8 @@ extension EntryInspection {
         }
         variant.invalidationVersion =
             "\(found.invalidationVersion.epoch).\(found.invalidationVersion.count)"
-        variant.tags = found.tags.map { String(decoding: $0, as: UTF8.self) }
+        variant.tags = found.tags.filter { URLName.name(inTag: $0) == nil }
+            .map { String(decoding: $0, as: UTF8.self) }
         let fields = fields(found.head.bytes)
         variant.headerFields = fields.map { [$0.name, $0.value] }
         variant.entityTag = fields.first { $0.name == "etag" }?.value

@@ -223,7 +223,7 @@ struct InternalRequestHead: Hashable {
         guard let parts = AbsoluteURL(bytes), !parts.host.isEmpty else { return nil }
         let host = bytes[parts.host]
         guard host.allSatisfy(Self.isHostByte) else { return nil }
-        var target = Self.escaped(bytes[parts.target], Self.isTargetByte)
+        var target = PercentEncoding.encoded(bytes[parts.target]) { 0x21...0x7E ~= $0 }
         if target.first != UInt8(ascii: "/") { target.insert(UInt8(ascii: "/"), at: 0) }
         isSecure = parts.isSecure
         isForSite = sites.find(bytes.span, at: parts.host, isSecure: isSecure) != nil
@@ -235,7 +235,7 @@ struct InternalRequestHead: Hashable {
             let end = url.utf8.firstIndex(of: UInt8(ascii: "#")) ?? url.utf8.endIndex
             target =
                 Array("/v1/image?url=".utf8)
-                + Self.escaped(Array(url.utf8[..<end])[...], Self.isUnreserved)
+                + PercentEncoding.encoded(url.utf8[..<end])
         }
         var head = Array("GET ".utf8) + target + Array(" HTTP/1.1\r\nHost: ".utf8)
         head += host
@@ -243,46 +243,12 @@ struct InternalRequestHead: Hashable {
         self.head = head
     }
 
-    /// Returns `bytes` with those percent-encoded that are not plain.
-    private static func escaped(
-        _ bytes: ArraySlice<UInt8>, _ isPlain: (UInt8) -> Bool
-    ) -> [UInt8] {
-        var text: [UInt8] = []
-        text.reserveCapacity(bytes.count)
-        for byte in bytes {
-            if isPlain(byte) {
-                text.append(byte)
-            } else {
-                text += [UInt8(ascii: "%"), hex(byte >> 4), hex(byte & 15)]
-            }
-        }
-        return text
-    }
-
-    private static func hex(_ digit: UInt8) -> UInt8 {
-        digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "A") + digit - 10
-    }
-
-    /// Returns true for a byte that may stand in a request target.
-    private static func isTargetByte(_ byte: UInt8) -> Bool { 0x21...0x7E ~= byte }
-
     /// Returns true for a byte that may stand in a name, address or port.
     private static func isHostByte(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: ":"), UInt8(ascii: "["), UInt8(ascii: "]"): true
         case UInt8(ascii: "~"): false
-        default: isUnreserved(byte)
-        }
-    }
-
-    /// Returns true for an unreserved byte (RFC 3986 §2.3).
-    private static func isUnreserved(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."),
-            UInt8(ascii: "_"), UInt8(ascii: "~"):
-            true
-        default: false
+        default: PercentEncoding.isUnreserved(byte)
         }
     }
 }

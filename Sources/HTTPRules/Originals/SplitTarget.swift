@@ -74,6 +74,21 @@ package enum PercentEncoding {
         return meant
     }
 
+    /// Returns true for an unreserved byte (RFC 3986 §2.3), which needs no escape anywhere.
+    package static func isUnreserved(_ byte: UInt8) -> Bool { ByteSet.unreserved.contains(byte) }
+
+    /// Returns `text` with an escape in place of each byte that is not plain; without `isPlain`,
+    /// unreserved bytes are.
+    package static func encoded(
+        _ text: some Sequence<UInt8>, _ isPlain: (UInt8) -> Bool = isUnreserved
+    ) -> [UInt8] {
+        let digits = Array("0123456789ABCDEF".utf8)
+        return text.flatMap { byte in
+            isPlain(byte)
+                ? [byte] : [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+        }
+    }
+
     /// Returns the byte that the escape at the start of `text` encodes; `nil` if there is none.
     private static func escape(_ text: ArraySlice<UInt8>) -> UInt8? {
         let digits = text.dropFirst().prefix(2)

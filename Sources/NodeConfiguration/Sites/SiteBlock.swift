@@ -61,13 +61,7 @@ extension SiteSettings {
         func fault(_ reason: String) -> ConfigurationError {
             .fieldFile(whose, name: name, file: file, reason: reason)
         }
-        var bytes: [UInt8]
-        do throws(ConfigurationError) {
-            bytes = try ConfigurationSources.read(file)
-        } catch {
-            guard case .unreadableFile(_, let reason) = error else { throw error }
-            throw fault(reason)
-        }
+        var bytes = try ConfigurationSources.read(file, orThrow: fault)
         if bytes.last == 0x0A { bytes.removeLast() }
         if bytes.last == 0x0D { bytes.removeLast() }
         guard !bytes.isEmpty else { throw fault("it is empty") }

@@ -41,14 +41,7 @@ package final class MemoryAccount: Sendable {
 
     /// Reserves `bytes` if they fit under the limit; otherwise reserves nothing and returns false.
     package func reserve(_ bytes: Int) -> Bool {
-        var current = used.load(ordering: .relaxed)
-        while true {
-            guard bytes <= limitBytes - current else { return false }
-            let (exchanged, original) = used.weakCompareExchange(
-                expected: current, desired: current + bytes, ordering: .relaxed)
-            if exchanged { return true }
-            current = original
-        }
+        used.add(bytes, ifAtMost: limitBytes)
     }
 
     /// Counts a window of `bytes`; false, with nothing counted, if the total would exceed `max`.
@@ -82,6 +75,20 @@ package final class MemoryAccount: Sendable {
     func addIndexedBytes(_ bytes: Int, overheadBytes: Int) {
         indexed.add(bytes, ordering: .relaxed)
         overhead.add(overheadBytes, ordering: .relaxed)
+    }
+}
+
+extension Atomic<Int> {
+    /// Adds `amount` if the sum is at most `limit`; otherwise adds nothing and returns false.
+    func add(_ amount: Int, ifAtMost limit: Int) -> Bool {
+        var current = load(ordering: .relaxed)
+        while amount <= limit - current {
+            let (exchanged, original) = weakCompareExchange(
+                expected: current, desired: current + amount, ordering: .relaxed)
+            if exchanged { return true }
+            current = original
+        }
+        return false
     }
 }
 

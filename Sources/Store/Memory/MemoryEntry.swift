@@ -191,6 +191,29 @@ extension DiskRecordHandle {
             notModifiedStart: Int(record.layout.notModifiedStart),
             contentType: record.layout.contentType)
     }
+
+    /// Bytes of memory that the entry will use.
+    fileprivate var memoryBytes: Int {
+        BodyLayout.capacity(record.bodyBytes)
+            + MemoryEntry.overhead(
+                keyBytes: record.key.count, headBytes: record.head.count,
+                tagBytes: MemoryEntry.bytes(of: record.tags), bodyBytes: record.bodyBytes)
+    }
+
+    /// Creates the entry in memory, which takes over a reservation of ``memoryBytes`` in `account`.
+    fileprivate func memoryEntry(
+        _ chunks: [ByteBuffer], _ hash: UInt64, _ clock: DiskClock, _ share: MemoryShare?,
+        _ account: MemoryAccount
+    ) -> MemoryEntry {
+        MemoryEntry(
+            key: record.key, hash: hash, name: record.name, metadata: metadata(clock),
+            head: record.head, layout: layout, tags: record.tags,
+            version: record.invalidationVersion,
+            body: StoredBody(
+                chunks: chunks, size: record.bodyBytes,
+                capacityBytes: BodyLayout.capacity(record.bodyBytes), account: account),
+            account: account, share: share)
+    }
 }
 
 extension MemoryStore {
@@ -219,13 +242,13 @@ extension MemoryStore {
         share: MemoryShare? = nil,
         read: (inout DiskRecordHandle) -> [ByteBuffer]?
     ) -> Promotion {
-        let bytes = Self.bytes(of: reading)
+        let bytes = reading.memoryBytes
         guard reserve(bytes) else { return .noCapacity }
         guard let chunks = read(&reading) else {
             account.release(bytes)
             return .unreadable
         }
-        return .promoted(makeEntry(reading, chunks, hash, clock, share))
+        return .promoted(reading.memoryEntry(chunks, hash, clock, share, account))
     }
 
     /// Creates a memory entry from a disk record whose body is in `chunks`; `nil` if there is no
@@ -237,31 +260,7 @@ extension MemoryStore {
         _ reading: DiskRecordHandle, _ chunks: [ByteBuffer], hash: UInt64, clock: DiskClock,
         share: MemoryShare? = nil
     ) -> MemoryEntry? {
-        guard reserve(Self.bytes(of: reading)) else { return nil }
-        return makeEntry(reading, chunks, hash, clock, share)
-    }
-
-    /// Returns the bytes of memory that the entry will use.
-    private static func bytes(of reading: DiskRecordHandle) -> Int {
-        let record = reading.record
-        return BodyLayout.capacity(record.bodyBytes)
-            + MemoryEntry.overhead(
-                keyBytes: record.key.count, headBytes: record.head.count,
-                tagBytes: MemoryEntry.bytes(of: record.tags), bodyBytes: record.bodyBytes)
-    }
-
-    private func makeEntry(
-        _ reading: DiskRecordHandle, _ chunks: [ByteBuffer], _ hash: UInt64, _ clock: DiskClock,
-        _ share: MemoryShare?
-    ) -> MemoryEntry {
-        let record = reading.record
-        return MemoryEntry(
-            key: record.key, hash: hash, name: record.name, metadata: reading.metadata(clock),
-            head: record.head, layout: reading.layout, tags: record.tags,
-            version: record.invalidationVersion,
-            body: StoredBody(
-                chunks: chunks, size: record.bodyBytes,
-                capacityBytes: BodyLayout.capacity(record.bodyBytes), account: account),
-            account: account, share: share)
+        guard reserve(reading.memoryBytes) else { return nil }
+        return reading.memoryEntry(chunks, hash, clock, share, account)
     }
 }

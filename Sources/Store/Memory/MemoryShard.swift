@@ -1,8 +1,20 @@
+import Glibc
 import Ground
 import Synchronization
 import Tiers
 
-import Glibc
+/// One shard of the memory tier with its lock and statistics.
+final class LockedMemoryShard: Sendable {
+    let state: Mutex<MemoryShard>
+    /// Bytes of the shard's entries.
+    let bytes = Atomic<Int>(0)
+    /// The policy's inflation after the last eviction.
+    let inflation = Atomic<UInt64>(0)
+
+    init(_ shard: consuming sending MemoryShard) {
+        state = Mutex(shard)
+    }
+}
 
 /// One shard of the memory tier, under one lock: the eviction policy and the entries.
 ///
@@ -36,39 +48,31 @@ struct MemoryShard: ~Copyable {
         return nil
     }
 
-    /// Returns an entry whose key has this keyed hash.
-    func entry(withHash hash: UInt64) -> MemoryEntry? {
+    /// Returns the id of the first entry with this keyed hash for which `isMeant` is true.
+    private func id(_ hash: UInt64, where isMeant: (MemoryEntry) -> Bool) -> EntryID? {
         var candidate = policy.first(hash)
         while let current = candidate {
-            if let entry = entries[Int(current.id.index)], entry.hash == hash {
-                return entry
-            }
+            if let entry = entries[Int(current.id.index)], isMeant(entry) { return current.id }
             candidate = policy.next(after: current)
         }
         return nil
+    }
+
+    /// Returns an entry whose key has this keyed hash.
+    func entry(withHash hash: UInt64) -> MemoryEntry? {
+        id(hash) { $0.hash == hash }.flatMap { entries[Int($0.index)] }
     }
 
     /// Returns the entry for `key` and its recent frequency, without recording a use.
     func peek(_ key: Span<UInt8>, hash: UInt64) -> FoundEntry? {
-        var candidate = policy.first(hash)
-        while let current = candidate {
-            if let entry = entries[Int(current.id.index)], hasKey(entry, key, 0..<key.count) {
-                return (entry, policy.frequency(of: current.id))
-            }
-            candidate = policy.next(after: current)
-        }
-        return nil
+        guard let id = id(hash, where: { hasKey($0, key, 0..<key.count) }),
+            let entry = entries[Int(id.index)]
+        else { return nil }
+        return (entry, policy.frequency(of: id))
     }
 
     /// Returns true if this very entry is here.
-    func contains(_ entry: MemoryEntry) -> Bool {
-        var candidate = policy.first(entry.hash)
-        while let current = candidate {
-            if entries[Int(current.id.index)] === entry { return true }
-            candidate = policy.next(after: current)
-        }
-        return false
-    }
+    func contains(_ entry: MemoryEntry) -> Bool { id(entry.hash) { $0 === entry } != nil }
 
     /// Inserts an entry in place of the one with its key, which is appended to `replaced`.
     ///
@@ -195,16 +199,7 @@ struct MemoryShard: ~Copyable {
 
     /// Returns the id of this very entry; `nil` if it is no longer here.
     func find(_ place: MemoryShare.ClockEntry) -> EntryID? {
-        var candidate = policy.first(place.hash)
-        while let current = candidate {
-            if let entry = entries[Int(current.id.index)],
-                ObjectIdentifier(entry) == place.entry
-            {
-                return current.id
-            }
-            candidate = policy.next(after: current)
-        }
-        return nil
+        id(place.hash) { ObjectIdentifier($0) == place.entry }
     }
 
     private mutating func removeAll(

@@ -51,14 +51,7 @@ package final class MemoryShare: Sendable {
 
     /// Counts `bytes` if they fit under `limit`; otherwise counts nothing and returns false.
     func reserve(_ bytes: Int, limit: Int) -> Bool {
-        var current = usedBytes
-        while true {
-            guard bytes <= limit - current else { return false }
-            let (exchanged, original) = used.weakCompareExchange(
-                expected: current, desired: current + bytes, ordering: .relaxed)
-            if exchanged { return true }
-            current = original
-        }
+        used.add(bytes, ifAtMost: limit)
     }
 
     func release(_ bytes: Int) {
@@ -137,7 +130,9 @@ extension MemoryStore {
         var looks = share.queuedCount
         while looks > 0, share.needsCompaction, let place = share.popOldest() {
             looks -= 1
-            if place.entry != own.entry, contains(place) { share.requeue(at: place) }
+            guard place.entry != own.entry else { continue }
+            let isThere = shard(place.hash).state.withLock { $0.find(place) != nil }
+            if isThere { share.requeue(at: place) }
         }
         share.entryInserted(own)
     }
@@ -146,14 +141,19 @@ extension MemoryStore {
     private func evictOne(of share: MemoryShare) -> Bool {
         var kept = 0
         while let place = share.popOldest() {
-            switch evictUnlessTouched(of: place, mayRetain: kept < Self.secondChancesMax) {
+            let mayRetain = kept < Self.secondChancesMax
+            let outcome = shard(place.hash).state.withLock {
+                $0.evictUnlessTouched(of: place, mayRetain: mayRetain)
+            }
+            switch outcome {
             case .absent: continue
             case .retained(let frequency):
                 kept += 1
                 share.requeue(
                     at: .init(hash: place.hash, entry: place.entry, frequency: frequency))
             case .evicted(let entry):
-                recordShareEviction(entry)
+                recordRemoval([entry])
+                evictions.add(.share)
                 return true
             }
         }

@@ -4,17 +4,11 @@ import Tiers
 // Eviction; `Tiers.MemoryAdmission` has the rules.
 extension MemoryStore {
     /// A response to be admitted, as far as it is known.
-    package struct AdmissionCandidate: Hashable, Sendable {
+    package struct AdmissionCandidate {
         /// The keyed hash of its key.
-        package var hash: UInt64
+        let hash: UInt64
         /// Bytes of memory that it uses, or will use.
-        package var bytes: Int
-
-        /// Creates a candidate from its parts.
-        package init(hash: UInt64, bytes: Int) {
-            self.hash = hash
-            self.bytes = bytes
-        }
+        let bytes: Int
     }
 
     /// Maximum number of entries in use that are skipped before one is evicted anyway, or the
@@ -104,15 +98,6 @@ extension MemoryStore {
 // A lower limit is applied in small steps, and the tier is evicted down to each before the next. So
 // a loop that reserves space for a fetch meanwhile evicts no more than one step.
 extension MemoryStore {
-    /// The configured limit, and the one under memory pressure.
-    struct Limits: Sendable {
-        var configuredBytes: Int
-        /// The limit under memory pressure; `nil` without pressure.
-        var pressureLimitBytes: Int?
-
-        var bytes: Int { min(configuredBytes, pressureLimitBytes ?? .max) }
-    }
-
     /// Sizes of one step of lowering a limit: bytes, and entries.
     private static let stepBytes = 256 << 10
     private static let stepEntries = 256
@@ -125,10 +110,9 @@ extension MemoryStore {
     /// Returns once the tier meets them, except for what is still being read. Blocks; not for an
     /// event loop.
     package func applyLimits(limitBytes: Int, entriesMax: Int) {
-        limits.withLock { limits in
-            limits.configuredBytes = limitBytes
+        pressureLimit.withLock { pressureLimit in
             configuredLimit.store(limitBytes, ordering: .relaxed)
-            lowerBytes(to: limits.bytes, for: .limitLowered)
+            lowerBytes(to: min(limitBytes, pressureLimit ?? .max), for: .limitLowered)
             lowerEntries(to: entriesMax)
         }
     }
@@ -138,10 +122,10 @@ extension MemoryStore {
     /// Returns once the tier meets it, except for what is still being read. Blocks; not for an
     /// event loop.
     package func setPressureLimit(bytes pressedBytes: Int?) {
-        limits.withLock { limits in
-            guard pressedBytes != limits.pressureLimitBytes else { return }
-            limits.pressureLimitBytes = pressedBytes
-            lowerBytes(to: limits.bytes, for: .pressure)
+        pressureLimit.withLock { pressureLimit in
+            guard pressedBytes != pressureLimit else { return }
+            pressureLimit = pressedBytes
+            lowerBytes(to: min(configuredBytes, pressedBytes ?? .max), for: .pressure)
         }
     }
 

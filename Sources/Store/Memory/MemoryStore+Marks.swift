@@ -1,4 +1,4 @@
-import Ground
+package import Ground
 import Synchronization
 import Tiers
 
@@ -14,20 +14,13 @@ extension MemoryStore {
     /// Applies the marks to an entry in memory; returns it or the stale one inserted in its place,
     /// `nil` if it was removed.
     func applyMarks(_ found: MemoryEntry) -> MemoryEntry? {
-        guard let form = entryAfterMarks(to: found) else {
-            removePurged(found)
-            return nil
+        if let form = entryAfterMarks(to: found),
+            form === found || insert(form, replacing: found)
+        {
+            return form
         }
-        guard form !== found else { return found }
-        guard insert(form, replacing: found) else {
-            removePurged(found)
-            return nil
-        }
-        return form
-    }
-
-    private func removePurged(_ found: MemoryEntry) {
         if remove(found) { evictions.add(.purged) }
+        return nil
     }
 
     /// Applies the marks to the entry for `key`, and to its variants; call it after a mark for its
@@ -53,7 +46,11 @@ extension MemoryStore {
         case .stale:
             let since = marks.staleSince(entry.key, tags: tags, version: version)
             guard entry.metadata.freshUntil <= since else {
-                return makeStaleCopy(entry, since: since, number)
+                var stale = entry.metadata
+                stale.freshUntil = since
+                let copy = copy(of: entry, metadata: stale)
+                copy?.checkedGeneration.store(number, ordering: .relaxed)
+                return copy
             }
         case nil: break
         }
@@ -61,27 +58,15 @@ extension MemoryStore {
         return entry
     }
 
-    /// Returns a copy of the entry that is stale since `since`; `nil` if there is no space for it.
-    private func makeStaleCopy(_ entry: MemoryEntry, since: Instant, _ number: UInt64)
-        -> MemoryEntry?
-    {
-        var facts = entry.metadata
-        facts.freshUntil = since
-        let form = copy(of: entry, facts: facts)
-        form?.checkedGeneration.store(number, ordering: .relaxed)
-        return form
-    }
-
     /// Returns a copy of the entry that can be inserted, since no entry can be inserted twice;
     /// `nil` if there is no space for it.
-    package func copy(of entry: MemoryEntry) -> MemoryEntry? {
-        copy(of: entry, facts: entry.metadata)
-    }
-
-    private func copy(of entry: MemoryEntry, facts: EntryMetadata) -> MemoryEntry? {
+    ///
+    /// `metadata` replaces the entry's own, unless it is `nil`.
+    package func copy(of entry: MemoryEntry, metadata: EntryMetadata? = nil) -> MemoryEntry? {
         guard reserve(entry.overheadBytes) else { return nil }
         return MemoryEntry(
-            key: entry.key, hash: entry.hash, name: entry.name, metadata: facts,
+            key: entry.key, hash: entry.hash, name: entry.name,
+            metadata: metadata ?? entry.metadata,
             head: entry.head, layout: entry.layout, tags: entry.tags,
             version: entry.version, body: entry.body, account: account, share: entry.share)
     }

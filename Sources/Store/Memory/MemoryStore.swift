@@ -34,29 +34,16 @@ package final class MemoryStore: Sendable {
     ///
     /// Changed only by `lowerEntries(to:)`.
     let entriesMax: Atomic<Int>
-    /// The limits in force; never locked on an event loop.
-    let limits: Mutex<Limits>
-    /// The configured limit in bytes of ``limits``, for callers that may not block.
+    /// The limit in bytes under memory pressure, `nil` without pressure; locked while limits change,
+    /// never on an event loop.
+    let pressureLimit = Mutex<Int?>(nil)
     let configuredLimit: Atomic<Int>
-    let shards: [Shard]
+    let shards: [LockedMemoryShard]
     private let entryCount = Atomic<Int>(0)
     /// Counters of removed entries.
     package let evictions = EvictionCounters()
     /// Fingerprints of the names of all entries.
     let fingerprints = FingerprintCounts()
-
-    /// One shard with its lock and statistics.
-    final class Shard: Sendable {
-        let state: Mutex<MemoryShard>
-        /// Bytes of the shard's entries.
-        let bytes = Atomic<Int>(0)
-        /// The policy's inflation after the last eviction.
-        let inflation = Atomic<UInt64>(0)
-
-        init(_ shard: consuming sending MemoryShard) {
-            state = Mutex(shard)
-        }
-    }
 
     /// Creates an empty store; `hashing` is keyed with secrets of this process.
     package init(
@@ -65,11 +52,10 @@ package final class MemoryStore: Sendable {
         self.marks = marks
         account = MemoryAccount(limit: settings.limitBytes)
         entriesMax = Atomic(settings.entriesMax)
-        limits = Mutex(Limits(configuredBytes: settings.limitBytes, pressureLimitBytes: nil))
         configuredLimit = Atomic(settings.limitBytes)
         self.hashing = hashing
         shards = (0..<settings.shardCount).map { _ in
-            Shard(MemoryShard(policy: MemoryEvictionPolicy(expectedEntries: 1024)))
+            LockedMemoryShard(MemoryShard(policy: MemoryEvictionPolicy(expectedEntries: 1024)))
         }
         marks.attachMemory(contents)
     }
@@ -214,20 +200,11 @@ package final class MemoryStore: Sendable {
 
     /// Reserves a slot for an entry, evicting others; false, with nothing reserved, if that fails.
     private func reserveSlot() -> Bool {
-        var current = count
         while true {
-            let entriesMax = entriesMax.load(ordering: .relaxed)
-            guard entriesMax == 0 || current < entriesMax else {
-                guard evictOne(for: .entryLimit, skipsEntriesInUse: false).isEvicted else {
-                    return false
-                }
-                current = count
-                continue
-            }
-            let (exchanged, original) = entryCount.weakCompareExchange(
-                expected: current, desired: current + 1, ordering: .relaxed)
-            if exchanged { return true }
-            current = original
+            let most = entriesMax.load(ordering: .relaxed)
+            if entryCount.add(1, ifAtMost: most == 0 ? .max : most) { return true }
+            let eviction = evictOne(for: .entryLimit, skipsEntriesInUse: false)
+            guard eviction.isEvicted else { return false }
         }
     }
 
@@ -257,24 +234,6 @@ package final class MemoryStore: Sendable {
         return outcome
     }
 
-    /// Examines an entry of a site that has to give one up.
-    func evictUnlessTouched(of place: MemoryShare.ClockEntry, mayRetain: Bool)
-        -> MemoryShard.SecondChanceOutcome
-    {
-        shard(place.hash).state.withLock { $0.evictUnlessTouched(of: place, mayRetain: mayRetain) }
-    }
-
-    /// Returns true if the entry is still in the tier.
-    func contains(_ place: MemoryShare.ClockEntry) -> Bool {
-        shard(place.hash).state.withLock { $0.find(place) != nil }
-    }
-
-    /// Records that an entry was evicted for another one of its site.
-    func recordShareEviction(_ entry: MemoryEntry) {
-        recordRemoval([entry])
-        evictions.add(.share)
-    }
-
     func recordRemoval(_ gone: [MemoryEntry]) {
         for entry in gone {
             count(bytesOf: entry, sign: -1)
@@ -292,7 +251,7 @@ package final class MemoryStore: Sendable {
     }
 
     @inline(__always)
-    func shard(_ hash: UInt64) -> Shard {
+    func shard(_ hash: UInt64) -> LockedMemoryShard {
         shards[MemoryEvictionPolicy.shard(of: hash, among: shards.count)]
     }
 }
@@ -301,7 +260,7 @@ package final class MemoryStore: Sendable {
 ///
 /// Not the store itself, which references the marks.
 package struct MemoryContents: Sendable {
-    var shards: [MemoryStore.Shard] = []
+    var shards: [LockedMemoryShard] = []
     var fingerprints = FingerprintCounts()
 
     /// Returns the least version at up to `count` positions of one shard, from `place` downwards,

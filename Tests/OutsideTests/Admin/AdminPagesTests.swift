@@ -151,6 +151,22 @@ extension Outside {
         }
 
         @Test(
+            "The tags of an entry are those of its origin, without the further URLs it is found by")
+        func tags() throws {
+            let stage = try Stage()
+            let image = TestImage.noise(6)
+            let path = stage.origin.serve(
+                image, fields: ["Cache-Control: max-age=1000", "Surrogate-Key: shoes summer"])
+            let last = "Location: \(stage.origin.url(path))"
+            stage.origin.on("/first", OriginResponse(nil, status: "302 Found", fields: [last]))
+            _ = try stage.get("/first", expecting: image)
+            let url = ImageRequestTarget.encoded(stage.origin.url("/first"))
+            let document = try object(stage.node, "/admin/v1/entry?url=\(url)")
+            let variants = try #require(document["variants"] as? [[String: Any]])
+            #expect(variants.map { $0["tags"] as? [String] } == [["shoes", "summer"]])
+        }
+
+        @Test(
             "Each variant of a site's resource is shown, from memory and after a restart from disk"
         )
         func variants() throws {
