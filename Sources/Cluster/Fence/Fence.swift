@@ -3,10 +3,10 @@ package import Ground
 /// The guard that stops this node from serving fresh entries unless it is proven current (Design,
 /// "Fenced unless proven current").
 ///
-/// A function of the current time, of when each member was asked, and of which responses are
-/// applied. It starts closed. A contact counts from the instant its request was **sent**, and only
-/// once everything that the response names is applied here; then this node lacks nothing that was
-/// durable at that member at that instant. There are no timers: ``window`` is compared with the
+/// A function of the current time, of when each member was sent a request, and of which responses
+/// are applied. It starts closed. A contact counts from the instant its request was **sent**, and
+/// only once everything that the response names is applied here; then this node lacks nothing that
+/// was durable at that member at that instant. There are no timers: ``window`` is compared with the
 /// clock.
 package struct Fence: Sendable {
     /// The settings of the fence and of voter set changes.
@@ -149,8 +149,9 @@ package struct Fence: Sendable {
     package mutating func responseReceived(
         _ round: UInt64, by member: NodeID, synced: [StreamPosition], now: Instant
     ) {
-        let asked = rounds.first { $0.number == round }?.sentAt
-        guard let sentAt = settings.mutations.contains(.contactTimedFromResponse) ? now : asked
+        let requestedAt = rounds.first { $0.number == round }?.sentAt
+        guard
+            let sentAt = settings.mutations.contains(.contactTimedFromResponse) ? now : requestedAt
         else {
             return
         }
@@ -158,21 +159,21 @@ package struct Fence: Sendable {
         let missing = isTrusted ? [] : synced.filter { !applied.covers($0) }
         guard !missing.isEmpty else { return recordContact(sentAt, of: member) }
         // The first is kept: with a purge in every response the last would never be caught up with.
-        var line = pendingContacts[member] ?? []
-        if line.count == Self.pendingContactsMax { line.removeLast() }
-        line.append(PendingContact(sentAt: sentAt, missing: missing))
-        pendingContacts[member] = line
+        var pending = pendingContacts[member] ?? []
+        if pending.count == Self.pendingContactsMax { pending.removeLast() }
+        pending.append(PendingContact(sentAt: sentAt, missing: missing))
+        pendingContacts[member] = pending
     }
 
     /// Records that everything up to these positions is applied here, so that no later decision
     /// misses it.
     package mutating func applied(_ positions: [StreamPosition]) {
         applied.merge(positions)
-        for (member, line) in zip(pendingContacts.keys, pendingContacts.values) {
-            for response in line where applied.covers(response.missing) {
-                recordContact(response.sentAt, of: member)
+        for (member, pending) in zip(pendingContacts.keys, pendingContacts.values) {
+            for contact in pending where applied.covers(contact.missing) {
+                recordContact(contact.sentAt, of: member)
             }
-            let rest = line.filter { !applied.covers($0.missing) }
+            let rest = pending.filter { !applied.covers($0.missing) }
             pendingContacts[member] = rest.isEmpty ? nil : rest
         }
     }
@@ -180,8 +181,10 @@ package struct Fence: Sendable {
     /// Removes a stream that no node names any more.
     mutating func removeStream(_ process: ProcessID) {
         applied.remove(process)
-        pendingContacts.updateAll { _, line in
-            for index in line.indices { line[index].missing.removeAll { $0.process == process } }
+        pendingContacts.updateAll { _, pending in
+            for index in pending.indices {
+                pending[index].missing.removeAll { $0.process == process }
+            }
         }
     }
 
@@ -308,7 +311,7 @@ package enum FenceDecision: Hashable, Sendable {
     case unrestricted
     /// The entry was validated so recently that the usual rules apply until then.
     case unrestrictedUntil(Instant)
-    /// The origin must be asked first.
+    /// The entry must be validated first.
     ///
     /// If it fails while the fence is still closed, the entry may be served stale before
     /// `staleUntil`, unless other rules forbid it. If that is `nil` or past, the response is 504.

@@ -21,9 +21,9 @@ extension FenceCoordinator {
         }
         if plannedChange?.change != change { plannedChange = (change, now) }
         guard consensus.proposal == nil, let due = proposalDue, due <= now else { return }
-        let patience = fence.settings.proposalTimeout
-        let jitter = Int64.random(in: 0..<max(1, patience.nanoseconds), using: &dice)
-        let end = now + patience + Interval(nanoseconds: jitter)
+        let timeout = fence.settings.proposalTimeout
+        let jitter = Int64.random(in: 0..<max(1, timeout.nanoseconds), using: &dice)
+        let end = now + timeout + Interval(nanoseconds: jitter)
         consensus.startProposal(change, until: end, records: &output.records)
         plannedChange = nil
     }
@@ -59,7 +59,7 @@ extension FenceCoordinator {
             && ([own] + reachableMembers).contains(where: member.hasSameName)
         if isReplaced, !fence.settings.mutations.contains(.replacedVotersStay) { return true }
         guard let openSince = fence.currentSince else { return false }
-        let since = max(lastHeardAt[member] ?? openSince, openSince)
+        let since = max(lastReceivedAt[member] ?? openSince, openSince)
         return now - since >= fence.settings.removeAfter
     }
 
@@ -120,12 +120,13 @@ extension FenceCoordinator {
         _ members: [NodeID], now: Instant, using dice: inout SplitMix64
     ) throws(RemovalRefusal) {
         let members = Set(members).sorted()
-        guard let standing = consensus.configuration, consensus.conflict == nil, consensus.isVoter,
+        guard let configuration = consensus.configuration, consensus.conflict == nil,
+            consensus.isVoter,
             consensus.hasJoined
         else { throw .noVoterSet }
-        let set = standing.set
-        let strangers = members.filter { !set.contains($0) }
-        guard strangers.isEmpty, !members.isEmpty else { throw .notVoters(strangers) }
+        let set = configuration.set
+        let nonvoters = members.filter { !set.contains($0) }
+        guard nonvoters.isEmpty, !members.isEmpty else { throw .notVoters(nonvoters) }
         guard !members.contains(own) else { throw .isOwnNode }
         let alive = members.filter { isResponding($0, now) }
         guard alive.isEmpty else { throw .stillResponding(alive) }
@@ -140,7 +141,8 @@ extension FenceCoordinator {
         if !isCurrent {
             try requireQuorum(excluding: members, in: set, now)
             let isKnown =
-                set.quorumsIntersect(excludingCount: members.count) && hasAllDurable(of: standing)
+                set.quorumsIntersect(excludingCount: members.count)
+                && hasAllDurable(of: configuration)
             guard isKnown || fence.settings.mutations.contains(.majorityRemoved) else {
                 throw .mayLosePurges
             }
@@ -162,24 +164,24 @@ extension FenceCoordinator {
     ///
     /// That includes what became durable while the current set was being decided, which no vote
     /// names: a majority must have responded that followed the current set by then.
-    private func hasAllDurable(of standing: VoterConfiguration) -> Bool {
-        if let previous = standing.previous {
+    private func hasAllDurable(of configuration: VoterConfiguration) -> Bool {
+        if let previous = configuration.previous {
             return fence.hasMajorityContact(of: previous.members, since: consensus.adoptedAt)
         }
         guard let settledAt = consensus.settledAt else { return false }
-        return fence.hasMajorityContact(of: standing.set.members, since: settledAt)
+        return fence.hasMajorityContact(of: configuration.set.members, since: settledAt)
     }
 
     /// Returns true if the member sent anything within the last contact lifetime, on the present
     /// connection or in a response that counts.
     ///
-    /// A member that was not asked yet is not assumed to be lost.
+    /// A member that was not sent a request yet is not assumed to be lost.
     private func isResponding(_ member: NodeID, _ now: Instant) -> Bool {
         if fence.isInContact(with: member, at: now) { return true }
-        guard reachableMembers.contains(member), let heard = lastHeardAt[member] else {
+        guard reachableMembers.contains(member), let receivedAt = lastReceivedAt[member] else {
             return false
         }
-        return now < heard + fence.settings.contactLifetime
+        return now < receivedAt + fence.settings.contactLifetime
     }
 
     /// Checks that a majority of the members that remain is in contact with this node.
@@ -188,9 +190,9 @@ extension FenceCoordinator {
     private func requireQuorum(
         excluding members: [NodeID], in set: VoterSet, _ now: Instant
     ) throws(RemovalRefusal) {
-        let stay = set.members.filter { !members.contains($0) }
-        let count = stay.count { fence.isInContact(with: $0, at: now) }
-        let needed = stay.count / 2 + 1
+        let remaining = set.members.filter { !members.contains($0) }
+        let count = remaining.count { fence.isInContact(with: $0, at: now) }
+        let needed = remaining.count / 2 + 1
         guard count >= needed else { throw .tooFewResponding(count: count, needed: needed) }
     }
 

@@ -29,7 +29,7 @@ package struct FenceCoordinator: Sendable {
     /// responses.
     private var closedUntil: Instant?
     /// When a member last sent a response or confirmation.
-    private(set) var lastHeardAt = SortedTable<NodeID, Instant>()
+    private(set) var lastReceivedAt = SortedTable<NodeID, Instant>()
     private var nextRound: Instant
     /// The index in ``reachableMembers`` at which the next round to a quorum begins.
     private var nextQueryIndex = 0
@@ -63,7 +63,8 @@ package struct FenceCoordinator: Sendable {
         mayBootstrap: Bool, settings: Fence.Settings, firstRound: UInt64, now: Instant
     ) {
         self.own = own
-        consensus = VoterSetConsensus(own: own, memory: persistentState, replaying: log, now: now)
+        consensus = VoterSetConsensus(
+            own: own, persistentState: persistentState, replaying: log, now: now)
         fence = Fence(own: own, settings: settings, firstRound: firstRound, now: now)
         self.mayBootstrap = mayBootstrap && consensus.configuration == nil
         nextRound = now
@@ -99,8 +100,8 @@ package struct FenceCoordinator: Sendable {
 
     /// True if a node may be current that no member knows.
     ///
-    /// Such a node asked a majority all of whose members have restarted since, or are no voters any
-    /// more.
+    /// Such a node was proven current by a majority all of whose members have restarted since, or
+    /// are no voters any more.
     var mayHaveUnknownNodes: Bool {
         guard let set = consensus.configuration?.set else { return false }
         let sets = [set] + formerSets.map(\.set)
@@ -132,7 +133,7 @@ package struct FenceCoordinator: Sendable {
         }
         if let former { formerSets.append((former, nil)) }
         for member in set.members where former?.contains(member) == false {
-            lastHeardAt[member] = max(lastHeardAt[member] ?? now, now)
+            lastReceivedAt[member] = max(lastReceivedAt[member] ?? now, now)
         }
         let recovery = former?.lineage.recovery ?? 0
         if set.lineage.recovery > recovery { closedUntil = now + span }
@@ -188,16 +189,16 @@ package struct FenceCoordinator: Sendable {
             let known = Set(reachableMembers + (consensus.configuration?.set.members ?? []))
             consensus.retainViews(of: known)
             fence.retainContacts(of: known)
-            for member in lastHeardAt.keys where !known.contains(member) {
-                lastHeardAt[member] = nil
+            for member in lastReceivedAt.keys where !known.contains(member) {
+                lastReceivedAt[member] = nil
             }
         case .responseReceived(let response, let member): responseReceived(response, member, now)
         case .positionsApplied(let positions): fence.applied(positions)
         case .positionsSynced(let positions):
             synced.merge(positions)
             if !retired.isEmpty {
-                let goOn = Set(positions.map(\.process))
-                retired.removeAll { goOn.contains($0) }
+                let continued = Set(positions.map(\.process))
+                retired.removeAll { continued.contains($0) }
             }
             consensus.recordOwnPositions(synced.positions, now: now)
         case .streamRetired(let position):
@@ -212,8 +213,8 @@ package struct FenceCoordinator: Sendable {
             fence.removeStream(process)
             consensus.removeStream(process)
         case .consensusRecordRead(let record): consensus.apply(record, now: now)
-        case .bootstrapRequested(let byOrder):
-            guard mayBootstrap || byOrder, consensus.configuration == nil else { break }
+        case .bootstrapRequested(let byOperator):
+            guard mayBootstrap || byOperator, consensus.configuration == nil else { break }
             consensus.bootstrap(now: now)
         case .recordConflictFound(let position):
             consensus.conflict = consensus.conflict ?? .conflictingRecords(position)
@@ -229,10 +230,12 @@ package struct FenceCoordinator: Sendable {
     /// True if no reachable member is to be added and the set is settled, as far as this node
     /// knows.
     private var areAllReachableVoters: Bool {
-        guard let standing = consensus.configuration, standing.isSettled, consensus.isVoter else {
+        guard let configuration = consensus.configuration, configuration.isSettled,
+            consensus.isVoter
+        else {
             return false
         }
-        return reachableMembers.allSatisfy(standing.set.contains)
+        return reachableMembers.allSatisfy(configuration.set.contains)
     }
 
     private func isKnown(_ member: NodeID) -> Bool {
@@ -264,9 +267,9 @@ package struct FenceCoordinator: Sendable {
             .init(members: reachableMembers, round: fence.beginRound(at: now)))
     }
 
-    /// Asks as many members as a majority needs beside this node, in turn.
+    /// Requests a round with as many members as a majority needs beside this node, in turn.
     ///
-    /// If one does not respond, the next round asks all.
+    /// If one does not respond, the next round is with all.
     private mutating func queryQuorum(_ count: Int, _ now: Instant) {
         guard count < reachableMembers.count else { return queryAll(now) }
         let round = fence.beginRound(at: now)
@@ -281,7 +284,7 @@ package struct FenceCoordinator: Sendable {
         _ response: FenceResponse, _ member: NodeID, _ now: Instant
     ) {
         guard member != own, isKnown(member) else { return }
-        lastHeardAt[member] = now
+        lastReceivedAt[member] = now
         membersToRemove.remove(member)
         recentlyStartedUntil[member] =
             response.view.isRecentlyStarted ? fence.settings.duration.map { now + $0 } : nil
@@ -295,8 +298,8 @@ package struct FenceCoordinator: Sendable {
     mutating func advance(_ now: Instant, using dice: inout SplitMix64) {
         if consensus.configuration != nil { mayBootstrap = false }
         if let join = consensus.takeJoinRecord() { output.records.append(join) }
-        let demand = self.quorumRequirement
-        fence.update(demand, now: now)
+        let requirement = self.quorumRequirement
+        fence.update(requirement, now: now)
         let isCurrent = window.isCurrent(at: now)
         consensus.expireProposal(at: now)
         propose(now, using: &dice)
@@ -308,7 +311,7 @@ package struct FenceCoordinator: Sendable {
             consensus.repeatVote(synced: votedPositions, records: &output.records)
         }
         // A vote that was just cast may change the requirement.
-        if self.quorumRequirement != demand { fence.update(self.quorumRequirement, now: now) }
+        if self.quorumRequirement != requirement { fence.update(self.quorumRequirement, now: now) }
         scheduleRound(now)
     }
 
@@ -331,13 +334,14 @@ package struct FenceCoordinator: Sendable {
 
     /// Schedules a round at once if a new requirement needs it.
     ///
-    /// Contacts from before a requirement do not serve it. So a fenced node asks again at once, and
-    /// every node does when the set is settled.
+    /// Contacts from before a requirement do not serve it. So a fenced node requests a round at
+    /// once, and every node does when the set is settled.
     private mutating func scheduleRound(_ now: Instant) {
-        let demand = consensus.quorumRequirement
-        guard demand != lastRequirement else { return }
-        let isSettled = demand?.settledAt != nil && demand?.settledAt != lastRequirement?.settledAt
-        lastRequirement = demand
-        if isSettled || (demand != nil && !window.isCurrent(at: now)) { nextRound = now }
+        let requirement = consensus.quorumRequirement
+        guard requirement != lastRequirement else { return }
+        let settledAt = requirement?.settledAt
+        let isSettled = settledAt != nil && settledAt != lastRequirement?.settledAt
+        lastRequirement = requirement
+        if isSettled || (requirement != nil && !window.isCurrent(at: now)) { nextRound = now }
     }
 }

@@ -52,11 +52,11 @@ package struct FenceResponse: Hashable, Sendable {
 
 /// The actions that a ``FenceCoordinator`` requests.
 package struct FenceOutput: Hashable, Sendable {
-    /// A request to ask members for their synced invalidations.
+    /// A round: a request to members for their synced positions and views.
     ///
     /// The frames may be delayed; the round is timed from before they are sent.
     package struct RoundRequest: Hashable, Sendable {
-        /// The members to ask.
+        /// The members that the request is sent to.
         package var members: [NodeID]
         /// The round number to send.
         package var round: UInt64

@@ -30,8 +30,7 @@ package struct VoterSet: Hashable, Sendable {
     package init?(
         founder: NodeID, recovery: UInt64 = 0, generation: UInt64, members: [NodeID]
     ) {
-        let isAscending = zip(members, members.dropFirst()).allSatisfy { $0 < $1 }
-        guard generation > 0, !members.isEmpty, isAscending else { return nil }
+        guard generation > 0, !members.isEmpty, members.isAscending else { return nil }
         guard generation > 1 || members == [founder] else { return nil }
         lineage = VoterSetLineage(founder: founder, recovery: recovery)
         self.generation = generation
@@ -88,9 +87,9 @@ package struct VoterSet: Hashable, Sendable {
 
     /// Returns the change that makes `next` from this set, or `nil` if there is none.
     func change(to next: VoterSet) -> VoterSetChange? {
-        let come = next.members.first { !contains($0) }
+        let added = next.members.first { !contains($0) }
         let change =
-            come.map { .add($0) } ?? VoterSetChange.remove(members.filter { !next.contains($0) })
+            added.map { .add($0) } ?? VoterSetChange.remove(members.filter { !next.contains($0) })
         return applying(by: change) == next ? change : nil
     }
 }

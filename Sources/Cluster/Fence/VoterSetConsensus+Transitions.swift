@@ -13,7 +13,7 @@ extension VoterSetConsensus {
             return adopt(theirs, now: now)
         }
         guard ours.set.founder == theirs.set.founder else {
-            return resolveForeignCluster(theirs, isNewborn: isNewCluster, now: now)
+            return resolveForeignCluster(theirs, isNewCluster: isNewCluster, now: now)
         }
         if ours.set.generation < theirs.set.generation {
             adopt(theirs, now: now)
@@ -28,10 +28,10 @@ extension VoterSetConsensus {
 
     /// Resolves the meeting of two clusters: one that is still only its founder gives itself up.
     private mutating func resolveForeignCluster(
-        _ theirs: VoterConfiguration, isNewborn: Bool, now: Instant
+        _ theirs: VoterConfiguration, isNewCluster: Bool, now: Instant
     ) {
         guard let ours = configuration?.set else { return }
-        switch (self.isNewCluster, isNewborn) {
+        switch (self.isNewCluster, isNewCluster) {
         case (false, false):
             conflict = conflict ?? .separateClusters(ours, theirs.set)
         case (true, false): adopt(theirs, now: now)

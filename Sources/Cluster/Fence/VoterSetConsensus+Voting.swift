@@ -28,9 +28,9 @@ extension VoterSetConsensus {
         if let proposal, !proposal.isOperatorOrdered, !isCurrent { self.proposal = nil }
         propose(on: set, synced: synced, issue: &output)
         let owners = records.filter { $0.base == set && $0.ballot.proposer == $0.member }
-        let calls = owners.filter(\.isPromise).map(\.ballot)
-        if let call = calls.max(), promisedBallot.map({ $0 < call }) ?? true {
-            promise(call, on: set, issue: &output)
+        let requested = owners.filter(\.isPromise).map(\.ballot)
+        if let ballot = requested.max(), promisedBallot.map({ $0 < ballot }) ?? true {
+            promise(ballot, on: set, issue: &output)
         }
         let proposals = owners.compactMap(\.vote)
         guard let proposal = proposals.max(by: { $0.ballot < $1.ballot }) else { return }
@@ -96,11 +96,11 @@ extension VoterSetConsensus {
     /// A node that read the votes may have lost them before they were synced there, and a voter may
     /// have lost its directory. Then all nodes know the set from other nodes and none knows what
     /// settles it.
-    package func repeatVoteDeadline(after patience: Interval) -> Instant? {
+    package func repeatVoteDeadline(after timeout: Interval) -> Instant? {
         guard let previous = configuration?.previous, previous.contains(own), hasJoined,
             conflict == nil, !hasRepeatedVote
         else { return nil }
-        return adoptedAt + patience
+        return adoptedAt + timeout
     }
 
     /// Votes again, in a ballot that has no proposer and is lower than all others.
@@ -130,20 +130,20 @@ extension VoterSetConsensus {
     /// Starts a proposal by requesting promises, in a ballot that no node has used.
     ///
     /// - Parameters:
-    ///   - wish: The proposed change; nothing happens if it does not fit the set.
+    ///   - change: The proposed change; nothing happens if it does not fit the set.
     ///   - excluding: The members that majorities are counted without, as in ``Ballot/excluded``.
     ///   - end: When the proposal expires.
     ///   - output: Receives the promise.
     package mutating func startProposal(
-        _ wish: VoterSetChange, excluding: [NodeID] = [], until end: Instant,
+        _ change: VoterSetChange, excluding: [NodeID] = [], until end: Instant,
         records output: inout [ConsensusRecord]
     ) {
-        guard let set = changeableSet, set.applying(by: wish) != nil else { return }
+        guard let set = changeableSet, set.applying(by: change) != nil else { return }
         let used = records.filter { $0.base == set }.map(\.ballot.round).max() ?? 0
         let round = max(used, promisedBallot?.round ?? 0) + 1
         let ballot = Ballot(round: round, proposer: own, excluding: excluding)
         proposal = Proposal(
-            ballot: ballot, change: wish, deadline: end, isOperatorOrdered: !excluding.isEmpty)
+            ballot: ballot, change: change, deadline: end, isOperatorOrdered: !excluding.isEmpty)
         promise(ballot, on: set, issue: &output)
     }
 

@@ -91,20 +91,21 @@ package struct VoterSetConsensus: Sendable {
     ///
     /// - Parameters:
     ///   - own: This node.
-    ///   - memory: The persisted state, or `nil` if there is none.
+    ///   - persistentState: The persisted state, or `nil` if there is none.
     ///   - log: The consensus records of all members that the log holds, in any order.
     ///   - now: The current time.
     package init(
-        own: NodeID, memory: PersistentState?, replaying log: [ConsensusRecord], now: Instant
+        own: NodeID, persistentState: PersistentState?, replaying log: [ConsensusRecord],
+        now: Instant
     ) {
         self.own = own
         jointSince = now
         adoptedAt = now
-        if let standing = memory?.configuration {
-            adopt(standing, now: now)
-            joinedLineage = standing.set.lineage
-            joinCount = memory?.joinCount ?? 0
-            records = memory?.records ?? []
+        if let persistentState, let configuration = persistentState.configuration {
+            adopt(configuration, now: now)
+            joinedLineage = configuration.set.lineage
+            joinCount = persistentState.joinCount
+            records = persistentState.records
             restoreOwnVotes()
         }
         // Twice: a record may lie before the one that shows which set it is about.
@@ -117,7 +118,7 @@ package struct VoterSetConsensus: Sendable {
     }
 
     /// Returns true if the persistent state equals that of `other`.
-    func hasMemory(of other: VoterSetConsensus) -> Bool {
+    func hasSamePersistentState(as other: VoterSetConsensus) -> Bool {
         configuration == other.configuration && joinCount == other.joinCount
             && records == other.records
     }
@@ -185,15 +186,15 @@ package struct VoterSetConsensus: Sendable {
     }
 
     private mutating func applyJoin(
-        _ line: VoterConfiguration, _ record: ConsensusRecord, now: Instant
+        _ joined: VoterConfiguration, _ record: ConsensusRecord, now: Instant
     ) {
         guard record.member == own, record.ballot.round >= joinCount else { return }
         // A record that this process did not write is of an earlier process.
-        if record.ballot.round > joinCount, configuration?.set.lineage != line.set.lineage {
-            adopt(line, now: now)
+        if record.ballot.round > joinCount, configuration?.set.lineage != joined.set.lineage {
+            adopt(joined, now: now)
         }
         joinCount = record.ballot.round
-        joinedLineage = line.set.lineage
+        joinedLineage = joined.set.lineage
     }
 
     private mutating func retain(_ record: ConsensusRecord) {
@@ -243,11 +244,12 @@ package struct VoterSetConsensus: Sendable {
 
     /// Opens a lineage of this node alone, which replaces its own and every other that it meets.
     mutating func recover(now: Instant) {
-        guard let line = configuration?.set.lineage, line.recovery < VoterSet.generationMax else {
-            return
-        }
+        guard let lineage = configuration?.set.lineage,
+            lineage.recovery < VoterSet.generationMax
+        else { return }
         conflict = nil
-        adopt(VoterConfiguration(VoterSet(foundedBy: own, recovery: line.recovery + 1)), now: now)
+        adopt(
+            VoterConfiguration(VoterSet(foundedBy: own, recovery: lineage.recovery + 1)), now: now)
     }
 
     /// Opens a cluster of this node alone.
@@ -260,9 +262,9 @@ package struct VoterSetConsensus: Sendable {
     /// Returns, once, the record that must be synced before this node follows the lineage it found.
     mutating func takeJoinRecord() -> ConsensusRecord? {
         guard let configuration, conflict == nil else { return nil }
-        let line = configuration.set.lineage
-        guard joinedLineage != line, pendingLineage != line else { return nil }
-        pendingLineage = line
+        let lineage = configuration.set.lineage
+        guard joinedLineage != lineage, pendingLineage != lineage else { return nil }
+        pendingLineage = lineage
         joinCount += 1
         return ConsensusRecord(
             base: configuration.set, member: own, ballot: Ballot(round: joinCount, proposer: own),

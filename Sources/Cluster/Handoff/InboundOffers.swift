@@ -162,17 +162,17 @@ package struct InboundOffers: Sendable {
         transfers.count < Self.transfersMax && transferBytes < Self.transferBytesMax
     }
 
-    /// Records the end of a fetch; if it brought nothing, other senders of the entry are asked in
-    /// turn.
+    /// Records the end of a fetch; if it brought nothing, other senders of the entry are sent
+    /// queries in turn.
     ///
     /// - Returns: The replies that result.
     package mutating func transferEnded(
         _ digest: EntryDigest, _ ending: TransferOutcome, now: Instant
     ) -> [Reply] {
-        guard let taken = transfers.removeValue(forKey: digest) else { return [] }
-        transferBytes -= min(taken.offered.offer.size, Self.transferBytesMax)
+        guard let transfer = transfers.removeValue(forKey: digest) else { return [] }
+        transferBytes -= min(transfer.offered.offer.size, Self.transferBytesMax)
         var responses: [Reply] = []
-        var offered = taken.offered
+        var offered = transfer.offered
         offered.failures += 1
         if ending == .failed, offered.failures < Self.failuresMax {
             offered.retryAt = now + Self.retryTime
@@ -180,7 +180,7 @@ package struct InboundOffers: Sendable {
         } else {
             reply(offered, isKept: ending == .stored || ending == .goneAtSender, &responses)
         }
-        for other in taken.others {
+        for other in transfer.others {
             // Of two entries that two nodes have just fetched, one is newer.
             if ending == .stored, !other.offer.isJustFetched {
                 reply(other, isKept: true, &responses)

@@ -133,8 +133,10 @@ package struct OutboundOffers: Sendable {
             receiversByID.values[place].unreachableSince == nil
         else { return [] }
         var offers: [PeerOffer] = []
-        let line = receiversByID.values[place]
-        if line.open.isEmpty, line.isIdle { receiversByID.values[place].lastOutcomeAt = now }
+        let receiver = receiversByID.values[place]
+        if receiver.open.isEmpty, receiver.isIdle {
+            receiversByID.values[place].lastOutcomeAt = now
+        }
         while receiversByID.values[place].open.count < Self.openMax,
             let offer = receiversByID.values[place].fetched.takeFirst()
                 ?? receiversByID.values[place].moved.takeFirst()
@@ -157,21 +159,21 @@ package struct OutboundOffers: Sendable {
     /// - Returns: How many of them answer open offers, and how many of those report the entry
     ///   stored.
     package mutating func outcomesReceived(
-        _ verdicts: [OfferOutcome], by node: NodeID, now: Instant
+        _ outcomes: [OfferOutcome], by node: NodeID, now: Instant
     ) -> (count: Int, kept: Int) {
         guard let place = receiversByID.index(forKey: node) else { return (0, 0) }
         var (count, kept) = (0, 0)
-        for verdict in verdicts {
-            guard receiversByID.values[place].open.removeValue(forKey: verdict.digest) != nil else {
+        for outcome in outcomes {
+            guard receiversByID.values[place].open.removeValue(forKey: outcome.digest) != nil else {
                 continue
             }
             count += 1
-            if verdict.isStored { kept += 1 }
-            if let offer = receiversByID.values[place].refetched.removeValue(forKey: verdict.digest)
+            if outcome.isStored { kept += 1 }
+            if let offer = receiversByID.values[place].refetched.removeValue(forKey: outcome.digest)
             {
                 receiversByID.values[place].enqueue(offer)
             } else {
-                receiversByID.values[place].pendingDigests.remove(verdict.digest)
+                receiversByID.values[place].pendingDigests.remove(outcome.digest)
             }
         }
         if count > 0 { receiversByID.values[place].lastOutcomeAt = now }
@@ -186,17 +188,19 @@ package struct OutboundOffers: Sendable {
     package mutating func ticked(_ now: Instant) {
         for node in receiversByID.keys {
             guard let place = receiversByID.index(forKey: node) else { continue }
-            let line = receiversByID.values[place]
-            let isAway = line.unreachableSince.map { now - $0 >= Self.unreachableTimeout } ?? false
+            let receiver = receiversByID.values[place]
+            let isAway =
+                receiver.unreachableSince.map { now - $0 >= Self.unreachableTimeout } ?? false
             let isSilent =
-                !line.open.isEmpty && now - (line.lastOutcomeAt ?? now) >= Self.silenceTimeout
+                !receiver.open.isEmpty
+                && now - (receiver.lastOutcomeAt ?? now) >= Self.silenceTimeout
             guard isAway || isSilent else {
                 requeueOpen(node) { now - $0.since >= Self.outcomeTimeout }
                 continue
             }
-            guard !line.pendingDigests.isEmpty else { continue }
-            droppedCount += UInt64(line.waitingCount + line.open.count)
-            receiversByID.values[place] = Receiver(unreachableSince: line.unreachableSince)
+            guard !receiver.pendingDigests.isEmpty else { continue }
+            droppedCount += UInt64(receiver.waitingCount + receiver.open.count)
+            receiversByID.values[place] = Receiver(unreachableSince: receiver.unreachableSince)
             missedReceivers.insert(node)
         }
     }

@@ -60,7 +60,7 @@ struct Confirmations: Sendable {
         return namesFewer
     }
 
-    /// Returns when `node` had confirmed the record, or `nil` if it has not.
+    /// Returns when `node` confirmed the record, or `nil` if it has not.
     func instant(of name: RecordID, by node: NodeID) -> Instant? {
         nodes[node]?.streams[name.stream]?.instant(of: name.number)
     }
@@ -85,23 +85,73 @@ struct Confirmations: Sendable {
     }
 }
 
-/// The confirmations that are due soon to nodes that issued or forwarded records.
-struct PendingConfirmations: Sendable {
-    private var streams = SortedTable<NodeID, Set<ProcessID>>()
-    /// The time at which they are due; `nil` if there are none.
-    private(set) var dueAt: Instant?
+/// The confirmations that this node sends: soon to nodes that issued or forwarded records, and at
+/// intervals to all members.
+///
+/// By those to all, receipts become visible everywhere and streams can be retired.
+struct ConfirmationQueue: Sendable {
+    /// The streams to confirm soon, by receiver.
+    private var pending = SortedTable<NodeID, Set<ProcessID>>()
+    /// When ``pending`` is due; `nil` if it is empty.
+    private var pendingDueAt: Instant?
+    /// When all members are next confirmed to.
+    private var nextToAllAt: Instant
+    /// The members named in the last confirmation to all.
+    private var namedMembers: [NodeID] = []
+    /// The confirmations that the caller has not taken yet.
+    private var outgoing: [(positions: [StreamPosition], nodes: [NodeID])] = []
+
+    init(nextToAllAt: Instant) {
+        self.nextToAllAt = nextToAllAt
+    }
+
+    var nextDue: Instant { min(nextToAllAt, pendingDueAt ?? nextToAllAt) }
 
     /// Schedules a confirmation to `node` for the stream of `process`, at `dueAt` or with an
     /// earlier one.
     mutating func add(_ process: ProcessID, to node: NodeID, at dueAt: Instant) {
-        streams.update(node, or: []) { $0.insert(process) }
-        self.dueAt = self.dueAt ?? dueAt
+        pending.update(node, or: []) { $0.insert(process) }
+        pendingDueAt = pendingDueAt ?? dueAt
     }
 
-    /// Removes and returns all confirmations if they are due.
-    mutating func takeDue(at now: Instant) -> [(node: NodeID, processes: [ProcessID])] {
-        guard let dueAt, dueAt <= now else { return [] }
-        defer { self = PendingConfirmations() }
-        return zip(streams.keys, streams.values).map { ($0, $1.sorted()) }
+    /// Confirms `positions` to `nodes` now.
+    mutating func send(_ positions: [StreamPosition], to nodes: [NodeID]) {
+        outgoing.append((positions, nodes))
+    }
+
+    /// Sends the scheduled confirmations to connected nodes, if they are due.
+    mutating func sendDue(to peers: PeerTable, from streams: StreamTable, at now: Instant) {
+        guard let dueAt = pendingDueAt, dueAt <= now else { return }
+        for (node, processes) in zip(pending.keys, pending.values) where peers[node] != nil {
+            let positions = streams.syncedPositions(of: processes.sorted())
+            if !positions.isEmpty { send(positions, to: [node]) }
+        }
+        pending.removeAll()
+        pendingDueAt = nil
+    }
+
+    /// Confirms to all `connected` members what was synced since the last time, or only `members`
+    /// if they have changed, if that is due.
+    ///
+    /// - Returns: True if it was due.
+    mutating func sendToAll(
+        _ connected: [NodeID], naming members: [NodeID], from streams: inout StreamTable,
+        _ delays: LogDelays, at now: Instant
+    ) -> Bool {
+        guard nextToAllAt <= now else { return false }
+        let positions = streams.takeConfirmable()
+        var count = 0
+        if !connected.isEmpty, !positions.isEmpty || members != namedMembers {
+            namedMembers = members
+            send(positions, to: connected)
+            count = positions.count * connected.count
+        }
+        nextToAllAt = now + delays.confirmAll(after: count)
+        return true
+    }
+
+    /// Removes and returns the confirmations to send.
+    mutating func takeAll() -> [(positions: [StreamPosition], nodes: [NodeID])] {
+        outgoing.takeAll()
     }
 }

@@ -16,25 +16,8 @@ extension InvalidationLog {
             streams.raiseFloor(to: floor, at: now)
             raised.append(floor)
         }
-        emitFloors(raised, from: source, &effects)
+        applied.applyFloors(raised, from: source, &effects)
         return !raised.isEmpty
-    }
-
-    /// Marks everything soft once, on this node only.
-    mutating func markAllSoft(effects: inout [InvalidationEffect]) {
-        history.append(nil)
-        effects.append(.applyFloors([], count: history.count))
-        writes.add(.localPurge(.everythingSoft, count: history.count), from: nil)
-    }
-
-    private mutating func emitFloors(
-        _ floors: [StreamPosition], from source: NodeID?, _ effects: inout [InvalidationEffect]
-    ) {
-        guard !floors.isEmpty else { return }
-        history.append(nil)
-        effects.append(.applyFloors(floors, count: history.count))
-        output.applied.formUnion(floors.map(\.process))
-        for floor in floors { writes.add(.floor(floor, count: history.count), from: source) }
     }
 
     /// Applies an invalidation that is not sent to other nodes, even while the log is full.
@@ -42,20 +25,13 @@ extension InvalidationLog {
     /// If more than ``Settings/localBytesMax`` of such invalidations wait beyond the limit,
     /// everything is marked soft instead.
     package mutating func applyLocally(_ purge: Purge, effects: inout [InvalidationEffect]) {
-        let isTooMuch =
-            writes.bytesCount >= settings.unsyncedBytesMax + settings.localBytesMax
-        // A name that is too long cannot be written.
-        guard !isTooMuch, (try? Invalidation(id: [0], .purge(purge)).content()) != nil else {
-            return markAllSoft(effects: &effects)
-        }
-        history.append(nil)
-        effects.append(.applyLocally(purge, count: history.count))
-        writes.add(.localPurge(purge, count: history.count), from: nil)
+        let bytesMax = settings.unsyncedBytesMax + settings.localBytesMax
+        applied.applyLocally(purge, unsyncedBytesMax: bytesMax, &effects)
     }
 
     /// Drops the oldest records while the log exceeds its limits.
     mutating func trim(_ now: Instant) {
-        for floor in streams.trim(settings, at: now) { writes.add(.dropped(floor)) }
+        for floor in streams.trim(settings, at: now) { applied.writes.add(.dropped(floor)) }
     }
 
     /// Drops records for which the disk has no space, regardless of the limits; the refused batch
@@ -68,10 +44,10 @@ extension InvalidationLog {
         _ positions: [StreamPosition], now: Instant, effects: inout [InvalidationEffect]
     ) {
         let dropped = positions.compactMap { streams.drop(upTo: $0) }
-        for floor in dropped { writes.add(.dropped(floor)) }
+        for floor in dropped { applied.writes.add(.dropped(floor)) }
         let known = positions.filter { streams.index(of: $0.process) != nil }
         let isRaised = applyFloors(known, from: node, now, &effects)
-        if (dropped.isEmpty && !isRaised) || !writes.rejectBatch() { writeFailed(now: now) }
+        if (dropped.isEmpty && !isRaised) || !applied.writes.rejectBatch() { writeFailed(now: now) }
     }
 
     // MARK: Streams of dead processes
@@ -85,16 +61,16 @@ extension InvalidationLog {
         for stream in old { retire(stream.process, now, &effects) }
     }
 
-    /// Retires streams beyond the limit, if necessary before all members have them.
-    mutating func retireSurplus(_ now: Instant, _ effects: inout [InvalidationEffect]) {
-        while streams.count > settings.streamsMax, let oldest = oldestDeadStream {
-            retire(oldest, now, &effects)
+    /// Retires the streams of dead processes beyond `countMax` streams, the one unchanged longest
+    /// first and if necessary before all members have them.
+    mutating func retireSurplus(
+        over countMax: Int, _ now: Instant, _ effects: inout [InvalidationEffect]
+    ) {
+        while streams.count > countMax,
+            let oldest = streams.live.filter(isDead).min(by: { $0.changedAt < $1.changedAt })
+        {
+            retire(oldest.process, now, &effects)
         }
-    }
-
-    /// The stream of a dead process that has been unchanged longest; `nil` if there is none.
-    var oldestDeadStream: ProcessID? {
-        streams.live.filter(isDead).min { $0.changedAt < $1.changedAt }?.process
     }
 
     private func isDead(_ stream: InvalidationStream) -> Bool {
@@ -105,23 +81,23 @@ extension InvalidationLog {
     ///
     /// A stream with gaps is not retired yet: everything is marked soft first, and the stream is
     /// retired later, when that is synced.
-    mutating func retire(
+    private mutating func retire(
         _ process: ProcessID, _ now: Instant, _ effects: inout [InvalidationEffect]
     ) {
         guard let place = streams.index(of: process) else { return }
         let last = streams[place].appliedPosition
         guard streams[place].applied.prefix == last.count else {
             streams.raiseFloor(to: last, at: now)
-            return emitFloors([last], from: nil, &effects)
+            return applied.applyFloors([last], from: nil, &effects)
         }
         let forgotten = streams.retire(place)
         receipts.forget(process)
         guard last.count > 0 else { return }
-        writes.add(.retired(last))
-        output.events.append(.streamRetired(last))
+        applied.writes.add(.retired(last))
+        events.append(.streamRetired(last))
         guard let forgotten else { return }
-        writes.add(.forgotten(forgotten))
-        output.events.append(.streamForgotten(forgotten))
+        applied.writes.add(.forgotten(forgotten))
+        events.append(.streamForgotten(forgotten))
         peers.forget(forgotten)
     }
 }

@@ -12,21 +12,17 @@ extension InvalidationLog {
 
     /// Sets the voters, ascending by id.
     package mutating func votersChanged(
-        _ counted: [NodeID], now: Instant, effects: inout [InvalidationEffect]
+        _ voters: [NodeID], now: Instant, effects: inout [InvalidationEffect]
     ) {
-        if receipts.members.setVoters(counted, now: now) { reviewMembers(now, &effects) }
+        if receipts.members.setVoters(voters, now: now) { reviewMembers(now, &effects) }
     }
 
     /// Drops the data of members that have left or disappeared and that no member names.
     mutating func reviewMembers(_ now: Instant, _ effects: inout [InvalidationEffect]) {
-        receipts.members.review(now: now)
-        for node in receipts.members.leftMembers where receipts.members.hasLeft(node) {
+        for node in receipts.review(connected: peers.connected, now: now) {
             peers.forgetMissing(of: node)
         }
-        reviewNamed(now, &effects)
-        for node in receipts.removeUnknown(connected: peers.connected) {
-            peers.forgetMissing(of: node)
-        }
+        updateSettled(&effects)
     }
 
     /// Records that this node and `node` now use this connection.
@@ -39,10 +35,10 @@ extension InvalidationLog {
     ) {
         if receipts.members.connected(node) { reviewMembers(now, &effects) }
         guard peers[node]?.connection != connection else { return }
-        let reaches = appliedPositions
-        peers.connect(node, on: connection, sentCount: reaches.isEmpty ? history.count : nil)
-        if !reaches.isEmpty { effects.append(.send(.appliedPositions(reaches), to: [node])) }
-        output.confirmations.append((syncedPositions, [node]))
+        let positions = appliedPositions
+        peers.connect(node, on: connection, sentCount: positions.isEmpty ? appliedCount : nil)
+        if !positions.isEmpty { effects.append(.send(.appliedPositions(positions), to: [node])) }
+        confirmations.send(syncedPositions, to: [node])
         receipts.members.review(connected: peers.connected, now: now)
         updateSettled(&effects)
     }
@@ -63,14 +59,8 @@ extension InvalidationLog {
     ) {
         syncedPositionsReceived(positions, from: node, now: now, effects: &effects)
         if receipts.confirmed(positions, naming: members, by: node, at: now) {
-            reviewNamed(now, &effects)
-        } else {
-            updateSettled(&effects)
+            receipts.reviewNamed(connected: peers.connected, now: now)
         }
-    }
-
-    private mutating func reviewNamed(_ now: Instant, _ effects: inout [InvalidationEffect]) {
-        receipts.reviewNamed(connected: peers.connected, now: now)
         updateSettled(&effects)
     }
 

@@ -44,9 +44,11 @@ extension InvalidationLog {
             }
             if streams[place].applied.contains(name.number) {
                 let slot = streams[place].records.slot(name.number)
-                if let slot, slot.hash != record.hash { output.recordConflict(name) }
+                if let slot, slot.hash != record.hash {
+                    events.append(.recordConflictFound(name.position))
+                }
             } else if name.stream == process {
-                output.recordConflict(name)
+                events.append(.recordConflictFound(name.position))
             } else if isFull {
                 recordMissing(name.position, at: source)
                 streams[place].requestRepair(name.number, at: now + settings.delays.repairTimeout)
@@ -60,18 +62,14 @@ extension InvalidationLog {
         _ record: InvalidationRecord, at place: Int, from source: NodeID?, _ now: Instant,
         _ effects: inout [InvalidationEffect]
     ) {
-        history.append(record.id)
-        let count = history.count
-        streams.insert(record, to: place, count: count, at: now)
-        effects.append(.apply(record, count: count))
-        output.applied.insert(record.id.stream)
-        if source != nil, let count = record.consensusRecord {
-            output.events.append(.consensusRecordRead(count))
+        streams.insert(record, to: place, at: now)
+        applied.apply(record, from: source, &effects)
+        if source != nil, let consensusRecord = record.consensusRecord {
+            events.append(.consensusRecordRead(consensusRecord))
         }
         if source == nil, Invalidation.isConsensus(record.encodedContent) {
             receipts.consensusRecordIssued(record.id.number)
         }
-        writes.add(.record(record, count: count), from: source)
     }
 
     /// Returns the index of a stream, which is added if necessary; `nil` if the limit is reached.
@@ -79,11 +77,8 @@ extension InvalidationLog {
         of process: ProcessID, _ now: Instant, _ effects: inout [InvalidationEffect]
     ) -> Int? {
         if let place = streams.index(of: process) { return place }
-        while streams.count >= settings.streamsMax {
-            guard let oldest = oldestDeadStream else { return nil }
-            retire(oldest, now, &effects)
-        }
-        return streams.add(process, at: now)
+        retireSurplus(over: settings.streamsMax - 1, now, &effects)
+        return streams.count < settings.streamsMax ? streams.add(process, at: now) : nil
     }
 
     // MARK: The disk
@@ -91,47 +86,42 @@ extension InvalidationLog {
     /// Records that the last batch is synced.
     package mutating func writeSynced(now: Instant, effects: inout [InvalidationEffect]) {
         var issued: [InvalidationRecord] = []
-        var touched: Set<ProcessID> = []
+        var synced: Set<ProcessID> = []
         let dueAt = now + settings.delays.confirm(others: peers.connected.count)
-        for done in writes.completeBatch() {
+        for done in applied.writes.completeBatch() {
             guard let (process, numbers) = done.write.coveredNumbers,
                 let place = streams.index(of: process)
             else { continue }
             streams[place].markSynced(numbers)
-            touched.insert(process)
+            synced.insert(process)
             if process == self.process {
                 if case .record(let record, _) = done.write { issued.append(record) }
                 continue
             }
-            if let source = done.source { pendingConfirmations.add(process, to: source, at: dueAt) }
+            if let source = done.source { confirmations.add(process, to: source, at: dueAt) }
         }
-        for process in touched where process != self.process {
+        for process in synced where process != self.process {
             if let issuer = receipts.members.node(of: process) {
-                pendingConfirmations.add(process, to: issuer, at: dueAt)
+                confirmations.add(process, to: issuer, at: dueAt)
             }
         }
-        let had = streams.syncedPositions(of: touched.sorted())
-        receipts.synced(had, at: now)
-        output.events.append(.positionsSynced(had))
-        output.events += issued.compactMap { $0.consensusRecord.map { .consensusRecordRead($0) } }
-        push(issued, &effects)
-        sendDueConfirmations(now)
+        let positions = streams.syncedPositions(of: synced.sorted())
+        receipts.synced(positions, at: now)
+        events.append(.positionsSynced(positions))
+        events += issued.compactMap { $0.consensusRecord.map { .consensusRecordRead($0) } }
+        if let last = issued.last {
+            effects.append(.ownRecordsSynced(upTo: last.id.number))
+            let members = peers.connected
+            if !members.isEmpty { effects.append(.send(.push(issued), to: members)) }
+        }
+        confirmations.sendDue(to: peers, from: streams, at: now)
         trim(now)
         updateSettled(&effects)
     }
 
     /// Records that the last batch may not be synced; it is written again after a delay.
     package mutating func writeFailed(now: Instant) {
-        writes.batchFailed(beginsAt: now + settings.delays.failedWrite)
-    }
-
-    private mutating func push(
-        _ records: [InvalidationRecord], _ effects: inout [InvalidationEffect]
-    ) {
-        guard let last = records.last else { return }
-        effects.append(.ownRecordsSynced(upTo: last.id.number))
-        guard !peers.connected.isEmpty else { return }
-        effects.append(.send(.push(records), to: peers.connected))
+        applied.writes.batchFailed(beginsAt: now + settings.delays.failedWrite)
     }
 }
 
@@ -156,35 +146,5 @@ extension InvalidationRecord {
             return nil
         }
         return record
-    }
-}
-
-/// The invalidations applied last, by the count of invalidations applied.
-struct AppliedHistory: Sendable {
-    /// The record ids, oldest first; `nil` stands for a floor or a local invalidation.
-    private var names: [RecordID?] = []
-    /// The count of invalidations applied.
-    private(set) var count: UInt64 = 0
-
-    /// The minimum number of ids that are kept.
-    static let countMin = 4_096
-
-    mutating func append(_ name: RecordID?) {
-        names.append(name)
-        count += 1
-        if names.count >= 2 * Self.countMin { names.removeFirst(Self.countMin) }
-    }
-
-    /// Returns the ids applied after count `start`; `nil` if not all are known.
-    func names(after start: UInt64) -> [RecordID]? {
-        guard start < count else { return [] }
-        let wanted = count - start
-        guard wanted <= UInt64(names.count) else { return nil }
-        var found: [RecordID] = []
-        for name in names.suffix(Int(wanted)) {
-            guard let name else { return nil }
-            found.append(name)
-        }
-        return found
     }
 }

@@ -45,8 +45,7 @@ extension InvalidationLog {
         guard streams.lags(behind: position) else { return }
         guard position.process != process else {
             // Another node uses this process id.
-            let name = RecordID(stream: process, number: position.count)
-            return output.recordConflict(name)
+            return events.append(.recordConflictFound(position))
         }
         guard let place = index(of: position.process, now, &effects) else { return }
         streams[place].requestRepair(position.count, at: dueAt)
@@ -67,37 +66,8 @@ extension InvalidationLog {
     ) {
         recordsReceived(response.records, from: node, now: now, effects: &effects)
         applyFloors(response.floors, from: node, now, &effects)
-        for process in Set(response.covered.map(\.process)).sorted() {
-            guard let place = streams.index(of: process) else { continue }
-            let covered = response.covered.filter { $0.process == process }.map(\.numbers)
-            applyCoverage(covered, place, by: node, now)
-        }
+        streams.applyCoverage(response.covered, by: node, &peers, isFull: isFull, at: now)
         sendRepairRequests(now, &effects)
-    }
-
-    /// Records that what is still missing of `covered` is not available from `node`.
-    private mutating func applyCoverage(
-        _ covered: [ClosedRange<UInt64>], _ place: Int, by node: NodeID, _ now: Instant
-    ) {
-        let stream = streams[place]
-        func isCovered(_ gap: ClosedRange<UInt64>) -> Bool {
-            covered.contains { $0.lowerBound <= gap.lowerBound && gap.upperBound <= $0.upperBound }
-        }
-        guard let first = stream.gaps.first else { return }
-        let isLacking = covered.contains { $0.contains(first.lowerBound) } && !isFull
-        if isLacking {
-            peers.limitClaim(of: stream.process, by: node, below: first.lowerBound) { claimed in
-                stream.gaps.contains { $0.lowerBound <= claimed && !isCovered($0) }
-            }
-            streams[place].limitRepair(peers.claimedCount(of: stream.process))
-        }
-        guard var repair = streams[place].repair, repair.lastSource == node else { return }
-        repair.isProgressing = !isLacking
-        // An immediate request would repeat for ever if it cannot succeed.
-        let isFutile =
-            isLacking && peers.claimedCount(of: stream.process, by: node) >= first.lowerBound
-        if !isFull, !isFutile { repair.dueAt = now }
-        streams[place].repair = repair
     }
 
     /// Returns what this node has of `ranges`; the requester counts as a member from now on.

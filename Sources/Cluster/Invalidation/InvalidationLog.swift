@@ -18,16 +18,12 @@ package struct InvalidationLog: Sendable {
     /// The limits and delays.
     package let settings: Settings
     var streams: StreamTable
-    var writes = WriteQueue()
-    var history = AppliedHistory()
+    var applied = AppliedInvalidations()
     var peers = PeerTable()
     var receipts: ReceiptTracker
-    var nextConfirmationAt: Instant
-    var pendingConfirmations = PendingConfirmations()
-    /// The members named in the last confirmation to all.
-    var confirmedMembers: [NodeID] = []
-    /// The results that the fence and the members have not received yet.
-    var output = LogOutput()
+    var confirmations: ConfirmationQueue
+    /// The events that the fence has not received yet, in order.
+    var events: [FenceEvent] = []
 
     /// Creates the log of a node that starts.
     ///
@@ -49,7 +45,7 @@ package struct InvalidationLog: Sendable {
         streams = StreamTable(
             own: process, persisted: persisted, retiredMax: settings.retiredMax, at: now)
         receipts = ReceiptTracker(own: node, process: process, settings: settings)
-        nextConfirmationAt = now
+        confirmations = ConfirmationQueue(nextToAllAt: now)
         restore(persisted.records, now: now)
     }
 
@@ -62,7 +58,7 @@ package struct InvalidationLog: Sendable {
     // MARK: Positions
 
     /// The count of invalidations applied since the start.
-    package var appliedCount: UInt64 { history.count }
+    package var appliedCount: UInt64 { applied.history.count }
 
     /// The positions synced here without a gap, by process, for gossip and confirmations.
     package var syncedPositions: [StreamPosition] { streams.syncedPositions }
@@ -78,11 +74,6 @@ package struct InvalidationLog: Sendable {
     /// Returns the record, or `nil` if it is not held.
     package func record(_ name: RecordID) -> InvalidationRecord? { streams.record(name) }
 
-    /// Returns the count of invalidations applied with the record.
-    ///
-    /// `nil` if the record is not held; 0 if it was persisted before the start.
-    package func count(of name: RecordID) -> UInt64? { streams.slot(name)?.count }
-
     /// Returns the record that is held with this client id, or `nil`.
     package func record(withClientID id: [UInt8]) -> RecordID? {
         streams.record(withClientID: id)?.id
@@ -95,24 +86,27 @@ package struct InvalidationLog: Sendable {
     /// The number of streams, without retired ones.
     package var streamsCount: Int { streams.count }
     /// The size of what waits to be synced, in bytes.
-    package var unsyncedBytes: Int { writes.bytesCount }
+    package var unsyncedBytes: Int { applied.writes.bytesCount }
 
     // MARK: Internals
 
     /// True if so much waits to be synced that nothing more is accepted.
-    var isFull: Bool { writes.bytesCount >= settings.unsyncedBytesMax }
+    var isFull: Bool { unsyncedBytes >= settings.unsyncedBytesMax }
 
     /// Starts the next batch if it is due; must be called last in each event.
     package mutating func flush(_ now: Instant, _ effects: inout [InvalidationEffect]) {
-        let batch = writes.nextBatch(at: now, interval: settings.delays.batch(after:))
+        let batch = applied.writes.nextBatch(at: now, interval: settings.delays.batch(after:))
         if let batch { effects.append(.write(batch)) }
     }
+
+    /// True if ``takeOutput()`` returns something.
+    var hasOutput: Bool { !applied.changedStreams.isEmpty || !events.isEmpty }
 
     /// Removes and returns the results for the fence: streams in which something was applied, and
     /// events in order.
     package mutating func takeOutput() -> (applied: Set<ProcessID>, events: [FenceEvent]) {
-        defer { (output.applied, output.events) = ([], []) }
-        return (output.applied, output.events)
+        defer { applied.changedStreams = [] }
+        return (applied.changedStreams, events.takeAll())
     }
 
     /// The members that this node knows, including itself, by id; a confirmation names them.
@@ -120,22 +114,7 @@ package struct InvalidationLog: Sendable {
 
     /// Removes and returns the confirmations to send.
     package mutating func takeConfirmations() -> [(positions: [StreamPosition], nodes: [NodeID])] {
-        output.confirmations.takeAll()
-    }
-}
-
-/// The results of the log that other components of the node have not received yet.
-struct LogOutput: Sendable {
-    var applied: Set<ProcessID> = []
-    var events: [FenceEvent] = []
-    var confirmations: [(positions: [StreamPosition], nodes: [NodeID])] = []
-
-    /// True if there is nothing for the fence.
-    var isEmpty: Bool { applied.isEmpty && events.isEmpty }
-
-    /// Reports that a record has two contents, or names this process but was not issued by it.
-    mutating func recordConflict(_ name: RecordID) {
-        events.append(.recordConflictFound(name.position))
+        confirmations.takeAll()
     }
 }
 
@@ -197,54 +176,28 @@ extension InvalidationLog {
     }
 }
 
-/// Timers and confirmations.
+/// Timers.
 extension InvalidationLog {
     /// When ``ticked(now:effects:)`` is due; changes with every event.
     package var nextTick: Instant {
-        var next = nextConfirmationAt
-        for stream in streams.live {
-            if let repair = stream.repair { next = min(next, repair.dueAt) }
-        }
-        for dueAt in [pendingConfirmations.dueAt, writes.dueAt, receipts.members.nextReview] {
-            if let dueAt { next = min(next, dueAt) }
-        }
-        return next
+        let waits: [Instant?] = [
+            streams.nextRepairAt, applied.writes.dueAt, receipts.members.nextReview,
+        ]
+        return waits.reduce(confirmations.nextDue) { min($0, $1 ?? $0) }
     }
 
     /// Processes what is due at `now`; an early call is harmless.
     package mutating func ticked(now: Instant, effects: inout [InvalidationEffect]) {
         sendRepairRequests(now, &effects)
-        sendDueConfirmations(now)
-        if nextConfirmationAt <= now {
-            nextConfirmationAt =
-                now + settings.delays.confirmAll(after: confirmToAll() * peers.connected.count)
+        confirmations.sendDue(to: peers, from: streams, at: now)
+        let isDue = confirmations.sendToAll(
+            peers.connected, naming: knownMembers, from: &streams, settings.delays, at: now)
+        if isDue {
             trim(now)
             retireOld(now, &effects)
-            retireSurplus(now, &effects)
+            retireSurplus(over: settings.streamsMax, now, &effects)
         }
         if let dueAt = receipts.members.nextReview, dueAt <= now { reviewMembers(now, &effects) }
-    }
-
-    /// Confirms to every member what was synced since the last time, and returns how many streams
-    /// that were.
-    ///
-    /// Receipts become visible everywhere by that, and streams can be retired.
-    private mutating func confirmToAll() -> Int {
-        let had = streams.takeConfirmable()
-        guard !peers.connected.isEmpty, !had.isEmpty || knownMembers != confirmedMembers else {
-            return 0
-        }
-        confirmedMembers = knownMembers
-        output.confirmations.append((had, peers.connected))
-        return had.count
-    }
-
-    /// Sends the confirmations that are due to nodes that issued or forwarded records.
-    mutating func sendDueConfirmations(_ now: Instant) {
-        for (node, processes) in pendingConfirmations.takeDue(at: now) where peers[node] != nil {
-            let had = streams.syncedPositions(of: processes)
-            if !had.isEmpty { output.confirmations.append((had, [node])) }
-        }
     }
 }
 

@@ -9,9 +9,10 @@ struct InvalidationStream: Sendable {
     struct Repair: Sendable {
         /// When the next request is due.
         var dueAt: Instant
-        /// The member that was asked last.
+        /// The member that was sent the last request.
         var lastSource: NodeID?
-        /// True if the last response brought records, so that the same member is asked again.
+        /// True if the last response brought records, so that the same member is sent the next
+        /// request.
         var isProgressing = false
     }
 
@@ -66,9 +67,9 @@ struct InvalidationStream: Sendable {
     }
 
     /// Adds a record that is new here.
-    mutating func insert(_ record: InvalidationRecord, count: UInt64, at now: Instant) {
+    mutating func insert(_ record: InvalidationRecord, at now: Instant) {
         applied.insert(record.id.number)
-        if record.id.number > floor { records.insert(record, count: count, at: now) }
+        if record.id.number > floor { records.insert(record, at: now) }
         changedAt = now
         endRepairIfDone()
     }
@@ -130,20 +131,20 @@ extension ProcessID: Comparable {
 /// A set of numbers from 1, stored as ranges: one for a stream without gaps, one more for each gap.
 struct NumberRangeSet: Hashable, Sendable {
     /// The ranges, ascending, with at least one missing number between them.
-    private(set) var runs: [ClosedRange<UInt64>] = []
+    private(set) var ranges: [ClosedRange<UInt64>] = []
 
     /// The last number before the first gap; 0 if 1 is missing.
     var prefix: UInt64 {
-        guard let first = runs.first, first.lowerBound == 1 else { return 0 }
+        guard let first = ranges.first, first.lowerBound == 1 else { return 0 }
         return first.upperBound
     }
 
     /// The greatest number; 0 if the set is empty.
-    var last: UInt64 { runs.last?.upperBound ?? 0 }
+    var last: UInt64 { ranges.last?.upperBound ?? 0 }
 
     func contains(_ number: UInt64) -> Bool {
-        let place = runs.partitionPoint { $0.upperBound < number }
-        return place < runs.count && runs[place].contains(number)
+        let place = ranges.partitionPoint { $0.upperBound < number }
+        return place < ranges.count && ranges[place].contains(number)
     }
 
     mutating func insert(_ number: UInt64) {
@@ -154,27 +155,27 @@ struct NumberRangeSet: Hashable, Sendable {
     mutating func insert(_ range: ClosedRange<UInt64>) {
         precondition(range.lowerBound > 0, "number 0")
         // Ranges that touch or overlap the new one are merged with it.
-        let first = runs.partitionPoint { $0.upperBound < range.lowerBound - 1 }
-        let end = runs.partitionPoint { $0.lowerBound - 1 <= range.upperBound }
+        let first = ranges.partitionPoint { $0.upperBound < range.lowerBound - 1 }
+        let end = ranges.partitionPoint { $0.lowerBound - 1 <= range.upperBound }
         guard first < end else {
-            runs.insert(range, at: first)
+            ranges.insert(range, at: first)
             return
         }
-        let lower = min(runs[first].lowerBound, range.lowerBound)
-        let upper = max(runs[end - 1].upperBound, range.upperBound)
-        runs[first] = lower...upper
-        runs.removeSubrange((first + 1)..<end)
+        let lower = min(ranges[first].lowerBound, range.lowerBound)
+        let upper = max(ranges[end - 1].upperBound, range.upperBound)
+        ranges[first] = lower...upper
+        ranges.removeSubrange((first + 1)..<end)
     }
 
     /// Returns the first `countMax` missing ranges of numbers up to `limit`.
     func gaps(upTo limit: UInt64, countMax: Int) -> [ClosedRange<UInt64>] {
         var gaps: [ClosedRange<UInt64>] = []
         var next: UInt64 = 1
-        for run in runs {
+        for range in ranges {
             guard gaps.count < countMax, next <= limit else { return gaps }
-            if next < run.lowerBound { gaps.append(next...min(run.lowerBound - 1, limit)) }
-            guard run.upperBound < .max else { return gaps }
-            next = run.upperBound + 1
+            if next < range.lowerBound { gaps.append(next...min(range.lowerBound - 1, limit)) }
+            guard range.upperBound < .max else { return gaps }
+            next = range.upperBound + 1
         }
         if gaps.count < countMax, next <= limit { gaps.append(next...limit) }
         return gaps

@@ -56,6 +56,90 @@ extension PurgeTarget {
     }
 }
 
+/// The invalidations applied here: counted in order, remembered for queries, and queued for the
+/// disk.
+struct AppliedInvalidations: Sendable {
+    private(set) var history = AppliedHistory()
+    var writes = WriteQueue()
+    /// The streams in which something was applied that the fence does not know yet.
+    var changedStreams: Set<ProcessID> = []
+
+    /// Applies a record; `source` is the node that sent it, `nil` for what this node has issued.
+    mutating func apply(
+        _ record: InvalidationRecord, from source: NodeID?, _ effects: inout [InvalidationEffect]
+    ) {
+        let count = history.append(record.id)
+        effects.append(.apply(record, count: count))
+        changedStreams.insert(record.id.stream)
+        writes.add(.record(record, count: count), from: source)
+    }
+
+    /// Marks everything soft once for records that are no longer available.
+    mutating func applyFloors(
+        _ floors: [StreamPosition], from source: NodeID?, _ effects: inout [InvalidationEffect]
+    ) {
+        guard !floors.isEmpty else { return }
+        let count = history.append(nil)
+        effects.append(.applyFloors(floors, count: count))
+        changedStreams.formUnion(floors.map(\.process))
+        for floor in floors { writes.add(.floor(floor, count: count), from: source) }
+    }
+
+    /// Applies an invalidation that is not sent to other nodes.
+    ///
+    /// Everything is marked soft instead while more than `unsyncedBytesMax` wait to be synced.
+    mutating func applyLocally(
+        _ purge: Purge, unsyncedBytesMax: Int, _ effects: inout [InvalidationEffect]
+    ) {
+        // A name that is too long cannot be written.
+        guard writes.bytesCount < unsyncedBytesMax,
+            (try? Invalidation(id: [0], .purge(purge)).content()) != nil
+        else { return markAllSoft(&effects) }
+        let count = history.append(nil)
+        effects.append(.applyLocally(purge, count: count))
+        writes.add(.localPurge(purge, count: count), from: nil)
+    }
+
+    /// Marks everything soft once, on this node only.
+    mutating func markAllSoft(_ effects: inout [InvalidationEffect]) {
+        let count = history.append(nil)
+        effects.append(.applyFloors([], count: count))
+        writes.add(.localPurge(.everythingSoft, count: count), from: nil)
+    }
+}
+
+/// The invalidations applied last, by the count of invalidations applied.
+struct AppliedHistory: Sendable {
+    /// The record ids, oldest first; `nil` stands for a floor or a local invalidation.
+    private var names: [RecordID?] = []
+    /// The count of invalidations applied.
+    private(set) var count: UInt64 = 0
+
+    /// The minimum number of ids that are kept.
+    static let countMin = 4_096
+
+    /// Adds an invalidation and returns the count with it.
+    mutating func append(_ name: RecordID?) -> UInt64 {
+        names.append(name)
+        count += 1
+        if names.count >= 2 * Self.countMin { names.removeFirst(Self.countMin) }
+        return count
+    }
+
+    /// Returns the ids applied after count `start`; `nil` if not all are known.
+    func names(after start: UInt64) -> [RecordID]? {
+        guard start < count else { return [] }
+        let wanted = count - start
+        guard wanted <= UInt64(names.count) else { return nil }
+        var found: [RecordID] = []
+        for name in names.suffix(Int(wanted)) {
+            guard let name else { return nil }
+            found.append(name)
+        }
+        return found
+    }
+}
+
 /// The group commit of log writes: those that wait while one batch is being synced.
 struct WriteQueue: Sendable {
     struct PendingWrite: Sendable {
@@ -88,7 +172,7 @@ struct WriteQueue: Sendable {
     }
 
     /// Adds a metadata update, which is written with the next batch and causes none.
-    mutating func add(_ note: LogMetadataUpdate) { pendingMetadata.add(note) }
+    mutating func add(_ update: LogMetadataUpdate) { pendingMetadata.add(update) }
 
     /// When the next batch may start; `nil` while one is under way or nothing is to be written.
     var dueAt: Instant? {
@@ -136,26 +220,26 @@ struct WriteQueue: Sendable {
     private mutating func requeueBatch() {
         var later = PendingMetadata()
         swap(&later, &pendingMetadata)
-        for case .metadata(let note) in batch.map(\.write) { pendingMetadata.add(note) }
-        for note in later.takeAll() { pendingMetadata.add(note) }
+        for case .metadata(let update) in batch.map(\.write) { pendingMetadata.add(update) }
+        for update in later.takeAll() { pendingMetadata.add(update) }
         pendingWrites = batch.takeAll().filter { !$0.write.isMetadata } + pendingWrites
     }
 }
 
 /// The pending metadata updates; of positions dropped and of consensus states only the last counts.
 private struct PendingMetadata: Sendable {
-    private var memory: VoterSetConsensus.PersistentState?
+    private var state: VoterSetConsensus.PersistentState?
     private var dropped = PositionVector()
     /// The retired and forgotten streams, in order.
     private var ends: [LogMetadataUpdate] = []
 
-    var isEmpty: Bool { memory == nil && dropped.isEmpty && ends.isEmpty }
+    var isEmpty: Bool { state == nil && dropped.isEmpty && ends.isEmpty }
 
-    mutating func add(_ note: LogMetadataUpdate) {
-        switch note {
-        case .consensusState(let memory): self.memory = memory
+    mutating func add(_ update: LogMetadataUpdate) {
+        switch update {
+        case .consensusState(let state): self.state = state
         case .dropped(let position): dropped.merge(position)
-        case .retired, .forgotten: ends.append(note)
+        case .retired, .forgotten: ends.append(update)
         }
     }
 
@@ -167,6 +251,6 @@ private struct PendingMetadata: Sendable {
     mutating func takeAll() -> [LogMetadataUpdate] {
         defer { self = PendingMetadata() }
         let positions = dropped.positions.map { LogMetadataUpdate.dropped($0) }
-        return (memory.map { [.consensusState($0)] } ?? []) + positions + ends
+        return (state.map { [.consensusState($0)] } ?? []) + positions + ends
     }
 }

@@ -9,7 +9,7 @@ import Ground
 /// has never met are named by those that have.
 struct MemberTracker: Sendable {
     private struct TrackedMember: Sendable {
-        /// The process id of its last known run, if any.
+        /// The id of its last known process, if any.
         var process: ProcessID?
         var presence = ReplicationMember.Presence.live
         /// The time since which membership considers it dead or does not list it.
@@ -42,12 +42,12 @@ struct MemberTracker: Sendable {
     private(set) var unreachableSince = SortedTable<NodeID, Instant>()
     /// The voter sets with the time from which this node knew them; oldest first, the last is
     /// current.
-    private var voterSets: [(counted: [NodeID], since: Instant)] = []
+    private var voterSets: [(members: [NodeID], since: Instant)] = []
     /// When the next member may be dropped.
     private(set) var nextReview: Instant?
 
     private static let leftMax = 1_024
-    private static let countsMax = 16
+    private static let voterSetsMax = 16
 
     init(own: NodeID, process: ProcessID, settings: InvalidationLog.Settings) {
         self.own = own
@@ -60,7 +60,7 @@ struct MemberTracker: Sendable {
     // MARK: Queries
 
     /// The current voters, by id.
-    var voters: [NodeID] { voterSets.last?.counted ?? [] }
+    var voters: [NodeID] { voterSets.last?.members ?? [] }
 
     /// The live members, by id.
     var liveMembers: [NodeID] {
@@ -74,11 +74,11 @@ struct MemberTracker: Sendable {
     func isKnown(_ node: NodeID) -> Bool { known.sortedIndex(of: node) != nil }
 
     /// Returns true if the node is in a voter set by which majorities are still evaluated.
-    func hasBeenVoter(_ node: NodeID) -> Bool { voterSets.contains { $0.counted.contains(node) } }
+    func hasBeenVoter(_ node: NodeID) -> Bool { voterSets.contains { $0.members.contains(node) } }
 
     func isLive(_ process: ProcessID) -> Bool { node(of: process) != nil }
 
-    /// Returns the node whose run this is.
+    /// Returns the node that this is a process of.
     func node(of process: ProcessID) -> NodeID? {
         guard process != self.process else { return own }
         return zip(members.keys, members.values)
@@ -90,10 +90,10 @@ struct MemberTracker: Sendable {
     /// What was durable at a majority stays so, whatever the later voters are. What a majority has
     /// only because others were removed is durable no earlier than that removal.
     func majorityInstant(_ confirmed: (NodeID) -> Instant?) -> Instant? {
-        for (place, (counted, since)) in voterSets.enumerated() where !counted.isEmpty {
-            let instants = counted.compactMap(confirmed).sorted()
-            guard instants.count > counted.count / 2 else { continue }
-            let instant = max(since, instants[counted.count / 2])
+        for (place, (voters, since)) in voterSets.enumerated() where !voters.isEmpty {
+            let instants = voters.compactMap(confirmed).sorted()
+            guard instants.count > voters.count / 2 else { continue }
+            let instant = max(since, instants[voters.count / 2])
             guard place + 1 < voterSets.count, instant >= voterSets[place + 1].since else {
                 return instant
             }
@@ -139,18 +139,18 @@ struct MemberTracker: Sendable {
     }
 
     /// Sets the voters, ascending by id; returns true if they have changed.
-    mutating func setVoters(_ counted: [NodeID], now: Instant) -> Bool {
-        guard counted != self.voters else { return false }
-        for node in counted where node != own && members[node] == nil {
+    mutating func setVoters(_ voters: [NodeID], now: Instant) -> Bool {
+        guard voters != self.voters else { return false }
+        for node in voters where node != own && members[node] == nil {
             members[node] = TrackedMember(presence: .dead, deadSince: now)
         }
-        voterSets.append((counted, now))
-        if voterSets.count > Self.countsMax { voterSets.removeFirst() }
-        let countedSet = Set(counted)
+        voterSets.append((voters, now))
+        if voterSets.count > Self.voterSetsMax { voterSets.removeFirst() }
+        let voters = Set(voters)
         members.updateAll { node, member in
             // A member that becomes a voter again counts as a member again.
-            member.wasVoter = member.wasVoter || countedSet.contains(node)
-            if countedSet.contains(node) { member.isDropped = false }
+            member.wasVoter = member.wasVoter || voters.contains(node)
+            if voters.contains(node) { member.isDropped = false }
         }
         return true
     }
@@ -169,8 +169,8 @@ struct MemberTracker: Sendable {
 
     /// Drops the members whose time has passed.
     mutating func review(now: Instant) {
-        let countedSet = Set(voters)
-        for (node, member) in zip(members.keys, members.values) where !countedSet.contains(node) {
+        let voters = Set(voters)
+        for (node, member) in zip(members.keys, members.values) where !voters.contains(node) {
             if member.presence == .left {
                 members[node] = nil
                 leftMembers.append(node)
@@ -187,7 +187,7 @@ struct MemberTracker: Sendable {
         catchingUp.removeAll { leftSet.contains($0) || others.contains($0) }
         ownMembers = Set([own] + others + catchingUp).sorted()
         nextReview = zip(members.keys, members.values)
-            .filter { !countedSet.contains($0) && !$1.isDropped }
+            .filter { !voters.contains($0) && !$1.isDropped }
             .compactMap { node, member in member.deadSince.map { $0 + removalDelay(node, member) } }
             .min()
     }

@@ -27,9 +27,9 @@ package struct Receipt: Hashable, Sendable {
         package var status: ConfirmationStatus
 
         /// Creates a status from its parts.
-        package init(_ node: NodeID, _ standing: ConfirmationStatus) {
+        package init(_ node: NodeID, _ status: ConfirmationStatus) {
             self.node = node
-            self.status = standing
+            self.status = status
         }
     }
 
@@ -68,7 +68,7 @@ package struct Receipt: Hashable, Sendable {
 package struct ReceiptWaiters<Waiter> {
     /// The identity of a waiter.
     package struct Token: Hashable, Sendable {
-        fileprivate let line: QueueKey
+        fileprivate let key: QueueKey
         fileprivate let number: UInt64
         fileprivate let serial: UInt64
     }
@@ -132,22 +132,22 @@ package struct ReceiptWaiters<Waiter> {
         _ waiter: Waiter, for name: RecordID, awaitsAll: Bool
     ) -> Token {
         serial += 1
-        let line = QueueKey(stream: name.stream, awaitsAll: awaitsAll)
-        queues[line, default: Queue()].insert(
+        let key = QueueKey(stream: name.stream, awaitsAll: awaitsAll)
+        queues[key, default: Queue()].insert(
             QueuedWaiter(number: name.number, serial: serial, waiter: waiter))
-        return Token(line: line, number: name.number, serial: serial)
+        return Token(key: key, number: name.number, serial: serial)
     }
 
     /// Removes the waiter if it is still waiting.
-    package mutating func remove(_ ticket: Token) {
-        guard let waiting = queues[ticket.line]?.waiting else { return }
-        let first = waiting.partitionPoint { $0.number < ticket.number }
-        let place = waiting.dropFirst(first).firstIndex { $0.serial == ticket.serial }
+    package mutating func remove(_ token: Token) {
+        guard let waiting = queues[token.key]?.waiting else { return }
+        let first = waiting.partitionPoint { $0.number < token.number }
+        let place = waiting.dropFirst(first).firstIndex { $0.serial == token.serial }
         guard let place else { return }
         if waiting.count == 1 {
-            queues[ticket.line] = nil
+            queues[token.key] = nil
         } else {
-            queues[ticket.line]?.remove(at: place)
+            queues[token.key]?.remove(at: place)
         }
     }
 
@@ -157,16 +157,16 @@ package struct ReceiptWaiters<Waiter> {
         where isOver: (_ name: RecordID, _ isForAll: Bool) -> Bool
     ) -> [Waiter] {
         var taken: [Waiter] = []
-        for (line, queue) in queues {
+        for (key, queue) in queues {
             let over = queue.waiting.prefix {
-                isOver(RecordID(stream: line.stream, number: $0.number), line.awaitsAll)
+                isOver(RecordID(stream: key.stream, number: $0.number), key.awaitsAll)
             }
             guard !over.isEmpty else { continue }
             taken += over.map(\.waiter)
             if over.count == queue.waiting.count {
-                queues[line] = nil
+                queues[key] = nil
             } else {
-                queues[line]?.drop(over.count)
+                queues[key]?.drop(over.count)
             }
         }
         return taken

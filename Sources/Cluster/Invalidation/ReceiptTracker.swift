@@ -48,16 +48,21 @@ struct ReceiptTracker: Sendable {
             now: now)
     }
 
-    /// Drops the confirmations of nodes that no member names, and returns these nodes.
+    /// Drops the members whose time has passed, and the confirmations of nodes that no member
+    /// names.
     ///
     /// What was durable at a majority that included them stays so.
-    mutating func removeUnknown(connected: [NodeID]) -> [NodeID] {
+    ///
+    /// - Returns: The members that have left, and the nodes whose confirmations were dropped.
+    mutating func review(connected: [NodeID], now: Instant) -> [NodeID] {
+        members.review(now: now)
+        reviewNamed(connected: connected, now: now)
         let gone = confirmations.confirmers.filter {
             $0 != members.own && !connected.contains($0) && !members.isKnown($0)
                 && !members.hasBeenVoter($0)
         }
         for node in gone { confirmations.remove(node) }
-        return gone
+        return members.leftMembers.filter(members.hasLeft) + gone
     }
 
     /// Forgets a stream that is retired.
@@ -84,12 +89,12 @@ struct ReceiptTracker: Sendable {
 
     /// Returns the progress of a record that is held since `heldSince`.
     func receipt(of record: InvalidationRecord, heldSince: Instant) -> Receipt {
-        let lines = members.known.map { node in
+        let statuses = members.known.map { node in
             Receipt.MemberConfirmation(node, status(of: node, record.id, since: heldSince))
         }
         let majorityAt = members.majorityInstant { confirmations.instant(of: record.id, by: $0) }
         return Receipt(
-            record: record, heldSince: heldSince, confirmations: lines, majorityAt: majorityAt,
+            record: record, heldSince: heldSince, confirmations: statuses, majorityAt: majorityAt,
             boundedAt: majorityAt.map { $0 + settings.fenceDuration })
     }
 
@@ -106,10 +111,10 @@ struct ReceiptTracker: Sendable {
     /// not; `synced` is the number up to which its records are synced here.
     func pendingCount(synced: UInt64) -> UInt64 {
         let others = members.voters.lazy.filter { $0 != members.own }
-        let had = others.map { confirmations.count(of: process, by: $0) }.min() ?? synced
-        guard had < synced else { return 0 }
-        let ofCount = ownConsensusNumbers.count { $0 > had && $0 <= synced }
-        return synced - had - UInt64(ofCount)
+        let confirmed = others.map { confirmations.count(of: process, by: $0) }.min() ?? synced
+        guard confirmed < synced else { return 0 }
+        let consensusCount = ownConsensusNumbers.count { $0 > confirmed && $0 <= synced }
+        return synced - confirmed - UInt64(consensusCount)
     }
 
     /// Returns true if all voters have confirmed the position; false without voters.
@@ -123,8 +128,8 @@ struct ReceiptTracker: Sendable {
     /// Returns how many invalidations up to `positions` another node has not confirmed.
     func lag(of node: NodeID, behind positions: [StreamPosition]) -> UInt64 {
         positions.reduce(0) { sum, position in
-            let had = confirmations.count(of: position.process, by: node)
-            return sum + (position.count > had ? position.count - had : 0)
+            let confirmed = confirmations.count(of: position.process, by: node)
+            return sum + (position.count > confirmed ? position.count - confirmed : 0)
         }
     }
 }

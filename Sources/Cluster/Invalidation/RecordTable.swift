@@ -11,8 +11,6 @@ struct RecordTable: Sendable {
         /// The range of its content in the page.
         fileprivate let content: Range<UInt32>
         let hash: UInt64
-        /// The count of invalidations applied with it.
-        let count: UInt64
         /// The time of arrival.
         let heldSince: Instant
 
@@ -43,7 +41,7 @@ struct RecordTable: Sendable {
     var first: Slot? { pages.first?.slots.first }
 
     /// Adds a record, whose number must not be held.
-    mutating func insert(_ record: InvalidationRecord, count: UInt64, at now: Instant) {
+    mutating func insert(_ record: InvalidationRecord, at now: Instant) {
         let number = record.id.number
         let index = number >> 8
         let place = pages.partitionPoint { $0.index < index }
@@ -53,11 +51,11 @@ struct RecordTable: Sendable {
         let start = UInt32(pages[place].bytes.count)
         let slot = Slot(
             number: number, content: start..<(start + UInt32(record.encodedContent.count)),
-            hash: record.hash, count: count, heldSince: now)
+            hash: record.hash, heldSince: now)
         pages[place].bytes += record.encodedContent
         let position = pages[place].slots.partitionPoint { $0.number < number }
         pages[place].slots.insert(slot, at: position)
-        self.count += 1
+        count += 1
         bytesCount += record.encodedContent.count + Self.slotBytes
     }
 

@@ -2,6 +2,9 @@ import Ground
 
 /// Requests for missing records, and the responses to those of others.
 extension StreamTable {
+    /// When the next request is due; `nil` if nothing is missing.
+    var nextRepairAt: Instant? { live.lazy.compactMap { $0.repair?.dueAt }.min() }
+
     /// Returns the requests that are due, to one member at a time for each stream and in turn.
     mutating func takeRepairRequests(
         from peers: PeerTable, _ settings: InvalidationLog.Settings, at now: Instant
@@ -29,6 +32,42 @@ extension StreamTable {
             self[place].repair = repair
         }
         return requests
+    }
+
+    /// Records that what is still missing of the ranges `searched` is not available from `node`.
+    ///
+    /// - Parameters:
+    ///   - searched: The ranges of one response, whose records were added.
+    ///   - node: The member that has sent the response.
+    ///   - peers: The members' positions, which are limited to what `node` has.
+    ///   - isFull: True if the log accepts nothing, so that records of the response were not added.
+    ///   - now: The current time.
+    mutating func applyCoverage(
+        _ searched: [StreamRange], by node: NodeID, _ peers: inout PeerTable, isFull: Bool,
+        at now: Instant
+    ) {
+        for process in Set(searched.map(\.process)).sorted() {
+            guard let place = index(of: process), let first = live[place].gaps.first else {
+                continue
+            }
+            let ranges = searched.filter { $0.process == process }.map(\.numbers)
+            let isLacking = ranges.contains { $0.contains(first.lowerBound) } && !isFull
+            if isLacking {
+                let unsearched = live[place].gaps.filter { gap in
+                    !ranges.contains { $0.contains(gap.lowerBound) && $0.contains(gap.upperBound) }
+                }
+                peers.limitClaim(of: process, by: node, below: first.lowerBound) { claimed in
+                    unsearched.contains { $0.lowerBound <= claimed }
+                }
+                self[place].limitRepair(peers.claimedCount(of: process))
+            }
+            guard live[place].repair?.lastSource == node else { continue }
+            self[place].repair?.isProgressing = !isLacking
+            // An immediate request would repeat for ever if it cannot succeed.
+            let isFutile =
+                isLacking && peers.claimedCount(of: process, by: node) >= first.lowerBound
+            if !isFull, !isFutile { self[place].repair?.dueAt = now }
+        }
     }
 
     /// Returns what this node has of `ranges`.
@@ -104,8 +143,8 @@ extension InvalidationStream {
 }
 
 extension InvalidationStream.Repair {
-    /// Returns the member after the last one asked, in a cycle, or the same one if it made
-    /// progress.
+    /// Returns the member after the last one that was sent a request, in a cycle, or the same one
+    /// if it made progress.
     fileprivate func next(of sources: [NodeID]) -> NodeID? {
         guard let lastSource else { return sources.first }
         if isProgressing, sources.contains(lastSource) { return lastSource }

@@ -29,7 +29,7 @@ struct StreamTable: Sendable {
             let (process, number) = (record.id.stream, record.id.number)
             let place = index(of: process) ?? add(process, at: now)
             guard !live[place].applied.contains(number) else { continue }
-            insert(record, to: place, count: 0, at: now)
+            insert(record, to: place, at: now)
             live[place].markSynced(number...number)
         }
     }
@@ -159,10 +159,8 @@ struct StreamTable: Sendable {
     }
 
     /// Adds a record that is new here to its stream at `place`.
-    mutating func insert(
-        _ record: InvalidationRecord, to place: Int, count: UInt64, at now: Instant
-    ) {
-        live[place].insert(record, count: count, at: now)
+    mutating func insert(_ record: InvalidationRecord, to place: Int, at now: Instant) {
+        live[place].insert(record, at: now)
         clientIDs.add(record)
     }
 

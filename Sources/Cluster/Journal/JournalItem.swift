@@ -79,7 +79,7 @@ extension JournalItem {
 
     enum Tag {
         static let element: UInt16 = 1
-        static let standing: UInt16 = 1
+        static let configuration: UInt16 = 1
         static let void: UInt16 = 2
     }
 
@@ -102,9 +102,9 @@ extension JournalItem {
         case .retired(let positions): return (.retired, Self.list(positions))
         case .forgotten(let processes): return (.forgotten, Self.list(processes))
         case .filesRemoved(let files): return (.filesRemoved, Self.list(files))
-        case .consensusState(let memory, let recordsCount):
+        case .consensusState(let state, let recordsCount):
             kind = .consensusState
-            writer.put(memory, recordsCount)
+            writer.put(state, recordsCount)
         case .consensusRecord(let record): return (.consensusRecord, record.encodedBytes)
         case .checkpoint(let checkpoint):
             kind = .checkpoint
@@ -163,24 +163,24 @@ extension JournalItem {
         case .metadata(.dropped(let position)): [.dropped([position])]
         case .metadata(.retired(let position)): [.retired([position])]
         case .metadata(.forgotten(let process)): [.forgotten([process])]
-        case .metadata(.consensusState(let memory)): JournalState.items(of: memory)
+        case .metadata(.consensusState(let state)): JournalState.items(of: state)
         }
     }
 }
 
 extension StructureWriter {
-    fileprivate mutating func put(_ memory: VoterSetConsensus.PersistentState, _ recordsCount: Int)
-    {
-        put(memory.joinCount)
+    fileprivate mutating func put(_ state: VoterSetConsensus.PersistentState, _ recordsCount: Int) {
+        put(state.joinCount)
         put(UInt32(recordsCount))
         // Formerly a flag; see <doc:Journal>.
         put(UInt8(0))
         endFixedPart()
-        if let standing = memory.configuration {
-            guard let bytes = try? standing.bytes() else {
-                preconditionFailure("a count that cannot have come about: \(standing)")
+        if let configuration = state.configuration {
+            guard let bytes = try? configuration.bytes() else {
+                preconditionFailure(
+                    "a voter configuration that cannot be encoded: \(configuration)")
             }
-            putField(JournalItem.Tag.standing, bytes)
+            putField(JournalItem.Tag.configuration, bytes)
         }
     }
 
@@ -194,7 +194,7 @@ extension StructureWriter {
 
 extension JournalItem {
     private static let floorBytes = 34
-    private static let memoryBytes = 15
+    private static let consensusStateBytes = 15
     private static let checkpointBytes = 18
 
     /// Decodes the item that occupies all of `content`, whose checksum was verified.
@@ -223,7 +223,7 @@ extension JournalItem {
         case .retired: return .retired(try elements(content))
         case .forgotten: return .forgotten(try elements(content))
         case .filesRemoved: return .filesRemoved(try elements(content))
-        case .consensusState: return try memory(content)
+        case .consensusState: return try consensusState(content)
         case .consensusRecord:
             return .consensusRecord(try ConsensusRecord.read(content, in: .invalidations))
         case .checkpoint: return .checkpoint(try checkpoint(content))
@@ -240,17 +240,18 @@ extension JournalItem {
         return try structure.values(content, Tag.element)
     }
 
-    private static func memory(_ content: Span<UInt8>) throws(PeerFault) -> JournalItem {
-        var structure = try StructureReader(content, fixedBytes: memoryBytes, in: .invalidations)
+    private static func consensusState(_ content: Span<UInt8>) throws(PeerFault) -> JournalItem {
+        var structure = try StructureReader(
+            content, fixedBytes: consensusStateBytes, in: .invalidations)
         let joins = content.little64(at: 2)
         guard joins <= VoterSet.generationMax else { throw .malformed(.invalidations) }
-        var memory = VoterSetConsensus.PersistentState(
+        var state = VoterSetConsensus.PersistentState(
             configuration: nil, joinCount: joins, records: [])
         while let field = try structure.next(content) {
-            guard field.tag == Tag.standing else { continue }
-            memory.configuration = try .read(content.extracting(field.range), in: .invalidations)
+            guard field.tag == Tag.configuration else { continue }
+            state.configuration = try .read(content.extracting(field.range), in: .invalidations)
         }
-        return .consensusState(memory, recordsCount: Int(content.little32(at: 10)))
+        return .consensusState(state, recordsCount: Int(content.little32(at: 10)))
     }
 
     private static func checkpoint(

@@ -15,7 +15,7 @@ struct JournalState: Sendable {
     /// The version up to which only ``JournalItem/marks(_:upTo:)`` name the invalidations.
     private(set) var releasedVersion = InvalidationVersion.zero
     /// The consensus state that is being read, with the number of its records still to come.
-    private var incompleteState: (memory: VoterSetConsensus.PersistentState, left: Int)?
+    private var incompleteState: (state: VoterSetConsensus.PersistentState, recordsLeft: Int)?
     private var retirementCount: UInt64 = 0
 
     struct RetiredStream: Hashable, Sendable {
@@ -46,12 +46,12 @@ struct JournalState: Sendable {
                 retired[process] = nil
                 tombstones[process] = place
             }
-        case .consensusState(let memory, let recordsCount):
-            incompleteState = (memory, recordsCount)
+        case .consensusState(let state, let recordsCount):
+            incompleteState = (state, recordsCount)
             completeState()
         case .consensusRecord(let record):
-            incompleteState?.memory.records.append(record)
-            incompleteState?.left -= 1
+            incompleteState?.state.records.append(record)
+            incompleteState?.recordsLeft -= 1
             completeState()
         case .checkpoint(let checkpoint):
             self = JournalState()
@@ -62,8 +62,8 @@ struct JournalState: Sendable {
     }
 
     private mutating func completeState() {
-        guard let incompleteState, incompleteState.left <= 0 else { return }
-        persistentState = incompleteState.memory
+        guard let incompleteState, incompleteState.recordsLeft <= 0 else { return }
+        persistentState = incompleteState.state
         self.incompleteState = nil
     }
 
@@ -148,10 +148,10 @@ struct JournalState: Sendable {
         return items + [.checkpointEnd]
     }
 
-    static func items(of memory: VoterSetConsensus.PersistentState) -> [JournalItem] {
-        var head = memory
+    static func items(of state: VoterSetConsensus.PersistentState) -> [JournalItem] {
+        var head = state
         head.records = []
-        return [.consensusState(head, recordsCount: memory.records.count)]
-            + memory.records.map { .consensusRecord($0) }
+        return [.consensusState(head, recordsCount: state.records.count)]
+            + state.records.map { .consensusRecord($0) }
     }
 }

@@ -35,8 +35,8 @@ struct JournalWriter {
         }
         layout.filesToDelete.removeAll()
         if !layout.isOpen { beginFile(marks, using: &dice) }
-        for note in batch.prefix(while: \.isMetadata) {
-            put(JournalItem.items(of: note), marks, using: &dice)
+        for write in batch.prefix(while: \.isMetadata) {
+            put(JournalItem.items(of: write), marks, using: &dice)
         }
         removeFiles(marks, using: &dice)
         for write in batch.drop(while: \.isMetadata) {

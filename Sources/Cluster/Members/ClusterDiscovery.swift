@@ -198,16 +198,17 @@ package struct DiscoveryView: Hashable, Sendable {
     }
 }
 
-extension Membership {
-    /// The view of this membership that a ``ClusterDiscovery`` decides on.
-    package var discoveryView: DiscoveryView {
-        DiscoveryView(
-            own: own.member.id, address: own.member.address,
-            members: records.dropFirst().map { record in
-                DiscoveryView.Peer(
+extension DiscoveryView {
+    /// Creates the view of a node with this membership.
+    package init(_ membership: Membership) {
+        let own = membership.own.member
+        self.init(
+            own: own.id, address: own.address,
+            members: membership.records.dropFirst().map { record in
+                Peer(
                     id: record.member.id, address: record.member.address,
-                    isConnected: connection(to: record.member.id) != nil,
+                    isConnected: membership.connection(to: record.member.id) != nil,
                     isLive: record.state.isLive)
-            }, hasDuplicate: hasDuplicate, hasMemberTable: hasMemberTable)
+            }, hasDuplicate: membership.hasDuplicate, hasMemberTable: membership.hasMemberTable)
     }
 }

@@ -32,24 +32,21 @@ struct DialSchedule: Sendable {
 
     private var targets = SortedTable<PeerAddress, DialTarget>()
     private var dialCount = 0
-    private let settings: Membership.Settings
+    private let settings: MembershipSettings
     /// When the next address is due; `nil` if none is, or if the maximum number of dials is in
     /// progress.
     private(set) var nextDialAt: Instant?
 
-    init(settings: Membership.Settings) {
+    init(settings: MembershipSettings) {
         self.settings = settings
     }
 
-    /// The number of addresses that are kept.
-    var count: Int { targets.count }
-
     // MARK: Known addresses
 
-    /// Replaces the seeds by the lowest ``Membership/Settings/seedsMax`` of `addresses`.
+    /// Replaces the seeds by the lowest ``MembershipSettings/seedsMax`` of `addresses`.
     mutating func seedsResolved(_ addresses: [PeerAddress], _ turn: inout StepContext) {
         let seeds = Set(addresses.sorted().prefix(settings.seedsMax))
-        targets.updateAll { address, contact in contact.isSeed = seeds.contains(address) }
+        targets.updateAll { address, target in target.isSeed = seeds.contains(address) }
         for address in seeds.sorted() where targets[address] == nil {
             let dueAt = turn.now + turn.jitter(upTo: .milliseconds(100))
             targets[address] = DialTarget(isSeed: true, dueAt: dueAt)
@@ -81,28 +78,28 @@ struct DialSchedule: Sendable {
         for other in targets.keys where other != address && targets[other]?.member == id {
             targets[other]?.member = nil
         }
-        var contact = targets[address] ?? DialTarget(dueAt: dueAt)
-        if contact.member != nil, contact.member != id, contact.isMemberLive, !isLive { return }
-        let isRevived = isLive && !(contact.member == id && contact.isMemberLive)
-        if isRevived, contact.lastResponder != id {
-            contact.lastResponder = nil
-            contact.isConnected = false
+        var target = targets[address] ?? DialTarget(dueAt: dueAt)
+        if target.member != nil, target.member != id, target.isMemberLive, !isLive { return }
+        let isRevived = isLive && !(target.member == id && target.isMemberLive)
+        if isRevived, target.lastResponder != id {
+            target.lastResponder = nil
+            target.isConnected = false
         }
-        contact.member = id
-        contact.isMemberLive = isLive
-        if isRevived, !contact.isConnected {
-            contact.failures = 0
-            contact.dueAt = dueAt
+        target.member = id
+        target.isMemberLive = isLive
+        if isRevived, !target.isConnected {
+            target.failures = 0
+            target.dueAt = dueAt
         }
-        targets[address] = contact
+        targets[address] = target
         removeUnreferenced()
         updateNextDial()
     }
 
     /// Removes the address of a member that has left or was forgotten.
     mutating func removeMember(_ id: NodeID) {
-        targets.updateAll { _, contact in
-            if contact.member == id { contact.member = nil }
+        targets.updateAll { _, target in
+            if target.member == id { target.member = nil }
         }
         removeUnreferenced()
         updateNextDial()
@@ -112,12 +109,12 @@ struct DialSchedule: Sendable {
 
     /// Records that a dial failed and schedules the next one.
     mutating func dialFailed(_ address: PeerAddress, _ turn: inout StepContext) {
-        guard var contact = targets[address] else { return dialEnded(address) }
-        contact.lastResponder = nil
-        contact.isConnected = false
-        contact.failures += 1
-        contact.dueAt = turn.now + delay(after: contact, &turn)
-        targets[address] = contact
+        guard var target = targets[address] else { return dialEnded(address) }
+        target.lastResponder = nil
+        target.isConnected = false
+        target.failures += 1
+        target.dueAt = turn.now + delay(after: target, &turn)
+        targets[address] = target
         dialEnded(address)
     }
 
@@ -143,8 +140,8 @@ struct DialSchedule: Sendable {
 
     /// Records that there is a connection with `id`, in whichever direction it was dialled.
     mutating func connected(_ id: NodeID) {
-        targets.updateAll { _, contact in
-            if contact.owner == id { contact.isConnected = true }
+        targets.updateAll { _, target in
+            if target.owner == id { target.isConnected = true }
         }
         updateNextDial()
     }
@@ -152,21 +149,21 @@ struct DialSchedule: Sendable {
     /// Records that the last connection with `id` has closed.
     ///
     /// The member is dialled at once after a small jitter. A connection shorter than
-    /// ``Membership/Settings/dialDelayMax`` counts as a failure and the usual delay applies.
+    /// ``MembershipSettings/dialDelayMax`` counts as a failure and the usual delay applies.
     mutating func disconnected(_ id: NodeID, _ turn: inout StepContext) {
         for address in targets.keys {
-            guard var contact = targets[address], contact.owner == id, contact.isConnected else {
+            guard var target = targets[address], target.owner == id, target.isConnected else {
                 continue
             }
-            contact.isConnected = false
-            if turn.now - contact.openedAt < settings.dialDelayMax {
-                contact.failures += 1
-                contact.dueAt = max(contact.dueAt, turn.now + delay(after: contact, &turn))
+            target.isConnected = false
+            if turn.now - target.openedAt < settings.dialDelayMax {
+                target.failures += 1
+                target.dueAt = max(target.dueAt, turn.now + delay(after: target, &turn))
             } else {
-                contact.failures = 0
-                contact.dueAt = turn.now + turn.jitter(upTo: .milliseconds(200))
+                target.failures = 0
+                target.dueAt = turn.now + turn.jitter(upTo: .milliseconds(200))
             }
-            targets[address] = contact
+            targets[address] = target
         }
         updateNextDial()
     }
@@ -185,21 +182,19 @@ struct DialSchedule: Sendable {
         updateNextDial()
     }
 
-    /// Returns the addresses to dial now and marks them as being dialled.
-    mutating func takeDue(_ turn: inout StepContext) -> [PeerAddress] {
-        var due: [PeerAddress] = []
-        let waiting = targets.keys.indices.filter { index in
-            let contact = targets.values[index]
-            return !contact.isDialling && !contact.isConnected && contact.dueAt <= turn.now
+    /// Dials the addresses that are due.
+    mutating func dialDue(_ turn: inout StepContext) {
+        guard let nextDialAt, nextDialAt <= turn.now else { return }
+        let due = targets.keys.indices.filter { index in
+            let target = targets.values[index]
+            return !target.isDialling && !target.isConnected && target.dueAt <= turn.now
         }.sorted { targets.values[$0].dueAt < targets.values[$1].dueAt }
-        for index in waiting.prefix(settings.dialsMax - dialCount) {
-            let address = targets.keys[index]
+        for address in due.prefix(settings.dialsMax - dialCount).map({ targets.keys[$0] }) {
             targets[address]?.isDialling = true
-            due.append(address)
+            dialCount += 1
+            turn.effects.append(.dial(address))
         }
-        dialCount += due.count
         updateNextDial()
-        return due
     }
 
     // MARK: Helpers
@@ -215,18 +210,18 @@ struct DialSchedule: Sendable {
 
     /// Drops addresses that nothing names any more, except while a dial is in progress.
     private mutating func removeUnreferenced() {
-        for (address, contact) in zip(targets.keys, targets.values)
-        where !contact.isSeed && contact.member == nil && !contact.isDialling {
+        for (address, target) in zip(targets.keys, targets.values)
+        where !target.isSeed && target.member == nil && !target.isDialling {
             targets[address] = nil
         }
     }
 
     /// Returns the delay after failures: random between half and all of a limit that doubles with
     /// each failure, up to a maximum.
-    private func delay(after contact: DialTarget, _ turn: inout StepContext) -> Interval {
-        let isWanted = contact.isSeed || contact.isMemberLive
+    private func delay(after target: DialTarget, _ turn: inout StepContext) -> Interval {
+        let isWanted = target.isSeed || target.isMemberLive
         let most = isWanted ? settings.dialDelayMax : settings.deadDialDelayMax
-        let doublings = min(contact.failures - 1, 10)
+        let doublings = min(target.failures - 1, 10)
         let doubled = settings.dialDelayMin.nanoseconds << Int64(max(0, doublings))
         let half = Interval(nanoseconds: min(most.nanoseconds, doubled) / 2)
         return half + turn.jitter(upTo: half)
@@ -238,8 +233,8 @@ struct DialSchedule: Sendable {
             return
         }
         var next: Instant?
-        for contact in targets.values where !contact.isDialling && !contact.isConnected {
-            next = next.map { min($0, contact.dueAt) } ?? contact.dueAt
+        for target in targets.values where !target.isDialling && !target.isConnected {
+            next = next.map { min($0, target.dueAt) } ?? target.dueAt
         }
         nextDialAt = next
     }

@@ -11,10 +11,15 @@ import Ground
 /// When many members observe the same change at once, for example when all connections of a member
 /// break, each waits for a random time and cancels its push if it receives another's before.
 struct Dissemination: Sendable {
+    private let settings: MembershipSettings
     /// How often the record of each of these members was piggybacked.
     private var repeatCounts = SortedTable<NodeID, Int>()
     /// When the record of each of these members is to be pushed.
-    private(set) var pushes = SortedTable<NodeID, Instant>()
+    private var pushes = SortedTable<NodeID, Instant>()
+
+    init(settings: MembershipSettings) {
+        self.settings = settings
+    }
 
     /// When the next push is due; `nil` if none is.
     var nextPush: Instant? { pushes.values.min() }
@@ -30,8 +35,12 @@ struct Dissemination: Sendable {
         pushes[id] = nil
     }
 
-    /// Schedules a push of the record of `id` at `instant`, or earlier if one is scheduled already.
-    mutating func push(_ id: NodeID, at instant: Instant) {
+    /// Schedules a push of the record of `id`, cancelled if another member pushes first.
+    ///
+    /// The random delay grows with the number of live `members`.
+    mutating func schedulePush(_ id: NodeID, members: Int, _ turn: inout StepContext) {
+        let spread = min(settings.pushDelayMax, .milliseconds(Int64(members)))
+        let instant = turn.now + turn.jitter(upTo: spread)
         pushes[id] = pushes[id].map { min($0, instant) } ?? instant
     }
 
@@ -51,7 +60,7 @@ struct Dissemination: Sendable {
     ///
     /// Each record is piggybacked a number of times that grows with the logarithm of the number of
     /// live `members`.
-    mutating func takePiggyback(_ settings: Membership.Settings, members: Int) -> [NodeID] {
+    mutating func takePiggyback(members: Int) -> [NodeID] {
         guard !repeatCounts.isEmpty else { return [] }
         let digits = members < 10 ? 1 : members < 100 ? 2 : 3
         let timesMax = settings.retransmitMultiplier * digits
@@ -76,9 +85,9 @@ struct TableExchange: Sendable {
     private(set) var nextRequestAt: Instant
     /// True once a member has sent its table.
     private(set) var hasReceived = false
-    private let settings: Membership.Settings
+    private let settings: MembershipSettings
 
-    init(settings: Membership.Settings, at now: Instant) {
+    init(settings: MembershipSettings, at now: Instant) {
         self.settings = settings
         nextExchangeAt = now + settings.exchangeInterval
         nextRequestAt = now

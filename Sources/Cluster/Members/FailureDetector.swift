@@ -51,7 +51,7 @@ struct FailureDetector: Sendable {
         var indirectAt: Instant?
         /// When the probe counts as failed.
         var deadline: Instant
-        /// Members that were asked to ping the target and owe an ack or a nack.
+        /// Members that were sent a ping request and owe an ack or a nack.
         var indirectCount = 0
         var nacks = 0
 
@@ -67,9 +67,9 @@ struct FailureDetector: Sendable {
     /// When the next probe starts.
     private var nextProbeAt: Instant
     private var relays = Relays()
-    private let settings: Membership.Settings
+    private let settings: MembershipSettings
 
-    init(settings: Membership.Settings, at now: Instant) {
+    init(settings: MembershipSettings, at now: Instant) {
         self.settings = settings
         health = LocalHealth(scoreMax: settings.healthMax)
         nextProbeAt = now
@@ -96,7 +96,7 @@ struct FailureDetector: Sendable {
     ) -> [Message] {
         var messages: [Message] = []
         if let probe {
-            if let askAt = probe.indirectAt, askAt <= turn.now {
+            if let indirectAt = probe.indirectAt, indirectAt <= turn.now {
                 messages = indirectProbes(members, mesh, &turn)
             }
         } else if nextProbeAt <= turn.now {
@@ -149,9 +149,9 @@ struct FailureDetector: Sendable {
         }
         let own = turn.nextSequence()
         // Earlier than the requester's own time-out for indirect probes (Lifeguard §IV.A).
-        let patience = Interval(nanoseconds: settings.probeTimeout.nanoseconds / 5 * 4)
+        let nackDelay = Interval(nanoseconds: settings.probeTimeout.nanoseconds / 5 * 4)
         let relay = Relays.Relay(
-            requester: requester, requestSequence: sequence, nackAt: turn.now + patience,
+            requester: requester, requestSequence: sequence, nackAt: turn.now + nackDelay,
             forgetAt: turn.now + settings.probeInterval)
         relays.add(relay, sequence: own)
         return Message(.ping(target), own, on: connection)
@@ -203,15 +203,15 @@ struct ProbeOrder: Sendable {
     }
 
     /// Returns the next member to probe; `nil` if no other member is live.
-    mutating func takeNext(_ roster: MemberList, _ dice: inout SplitMix64) -> NodeID? {
+    mutating func takeNext(_ members: MemberList, _ dice: inout SplitMix64) -> NodeID? {
         while let id = priorityTargets.first {
             priorityTargets.removeFirst()
-            if roster.isLive(id) { return id }
+            if members.isLive(id) { return id }
         }
         while let id = order.popLast() {
-            if roster.isLive(id) { return id }
+            if members.isLive(id) { return id }
         }
-        order = roster.ids.filter(roster.isLive).shuffled(using: &dice)
+        order = members.ids.filter(members.isLive).shuffled(using: &dice)
         return order.popLast()
     }
 

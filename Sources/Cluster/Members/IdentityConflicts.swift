@@ -20,7 +20,7 @@ struct IdentityConflicts: Sendable {
         /// The process that replaces the earlier one if that does not respond.
         var claimant: Claimant
         /// The process that is probed.
-        let earlier: ProcessID
+        let earlier: Member
         /// The sequence number of the probing ping.
         let sequence: UInt32
         var endsAt: Instant
@@ -52,7 +52,7 @@ struct IdentityConflicts: Sendable {
     private let own: ProcessID
     /// When this process started; a young process gives way to an older one with its id.
     private let startedAt: Instant
-    private let settings: Membership.Settings
+    private let settings: MembershipSettings
     /// Checks in progress, by the claimed node id.
     private var checks = SortedTable<NodeID, Check>()
     /// Duplicates of this node, by connection.
@@ -66,7 +66,7 @@ struct IdentityConflicts: Sendable {
     /// How often this node has raised its incarnation above that of a live duplicate.
     private var contestCount = 0
 
-    init(own: ProcessID, settings: Membership.Settings, startedAt: Instant) {
+    init(own: ProcessID, settings: MembershipSettings, startedAt: Instant) {
         self.own = own
         self.settings = settings
         self.startedAt = startedAt
@@ -140,8 +140,8 @@ struct IdentityConflicts: Sendable {
         }
         // Of two seniors the other sends its claim first, of two newcomers neither does; a
         // senior sends its claim before a newcomer's time is over.
-        let patience = settings.duplicateTimeout
-        let endsAt = turn.now + (isSenior ? patience : patience + patience)
+        let timeout = settings.duplicateTimeout
+        let endsAt = turn.now + (isSenior ? timeout : timeout + timeout)
         duplicates[id] = Duplicate(process: process, isSenior: isSenior, endsAt: endsAt)
     }
 
@@ -151,9 +151,10 @@ struct IdentityConflicts: Sendable {
     ///   that this process is the later one.
     mutating func closeOverdue(_ turn: inout StepContext) -> Bool {
         var givesWay = false
-        for (id, twin) in zip(duplicates.keys, duplicates.values) where twin.endsAt <= turn.now {
+        for (id, duplicate) in zip(duplicates.keys, duplicates.values)
+        where duplicate.endsAt <= turn.now {
             duplicates[id] = nil
-            let isRefused = !twin.isSenior && isLater(than: twin.process)
+            let isRefused = !duplicate.isSenior && isLater(than: duplicate.process)
             givesWay = givesWay || isRefused
             turn.effects.append(.close(id, isRefused ? .redundant : .duplicateIdentity))
         }
@@ -213,8 +214,8 @@ struct IdentityConflicts: Sendable {
         checks.updateAll { _, check in
             check.endsAt = max(check.endsAt, now + settings.probeTimeout)
         }
-        duplicates.updateAll { _, twin in
-            twin.endsAt = max(twin.endsAt, now + settings.duplicateTimeout)
+        duplicates.updateAll { _, duplicate in
+            duplicate.endsAt = max(duplicate.endsAt, now + settings.duplicateTimeout)
         }
     }
 }

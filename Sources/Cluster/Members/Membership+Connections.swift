@@ -4,13 +4,10 @@ import Ground
 extension Membership {
     /// Handles a new connection whose hellos were exchanged.
     mutating func connectionOpened(
-        _ id: ConnectionID, dialled: PeerAddress?, _ record: MemberRecord, _ turn: inout StepContext
+        _ id: ConnectionID, _ dialled: PeerAddress?, _ record: MemberRecord,
+        _ turn: inout StepContext
     ) {
         let member = record.member
-        guard case .serving = phase else {
-            turn.effects.append(.close(id, .leaving))
-            return
-        }
         guard member.id != own.member.id else {
             if let dialled { dialSchedule.dialedSelf(dialled, at: turn.now) }
             return identityConflicts.duplicateConnected(
@@ -18,17 +15,16 @@ extension Membership {
         }
         if let dialled { dialSchedule.dialSucceeded(dialled, member.id, at: turn.now) }
         if let held = members[member.id], held.member.process != member.process {
-            if mesh.process(of: member.id) == held.member.process {
+            if mesh.isConnected(with: held.member) {
                 let newcomer = IdentityConflicts.Claimant(
                     connection: id, dialled: dialled, record: record)
-                return checkIdentity(newcomer, against: held, &turn)
+                return checkIdentity(newcomer, held, &turn)
             }
             if held.supersedes(record) {
-                // Send nothing else to a process that may have made promises that it cannot
+                // Nothing else is sent to a process that may have made promises that it cannot
                 // keep.
                 turn.effects.append(.send(.updates([held]), on: id))
-                identityConflicts.addOutdated(id, at: turn.now)
-                return
+                return identityConflicts.addOutdated(id, at: turn.now)
             }
         }
         admit(id, dialled: dialled, record, &turn)
@@ -50,29 +46,27 @@ extension Membership {
         let isKnown = before.map { $0.state.isLive && $0.member.process == record.member.process }
         // Two live members that know of each other have nothing to exchange; but after a broken
         // connection it is unknown what was lost.
-        let isToAsk = isKnown != true || !hasMemberTable || members.wasConnected(peer)
+        let needsTable = isKnown != true || !hasMemberTable || members.wasConnected(peer)
         members.markConnected(peer)
         let connection = Mesh.Connection(
             peer: peer, process: record.member.process, dialled: dialled)
         let opening = mesh.opened(id, connection)
-        if isToAsk {
+        if needsTable {
             mesh.scheduleTableRequest(
                 id, at: turn.now + (dialled == nil ? settings.tableRequestDelay : .zero))
         }
         turn.effects.append(.useConnection(peer, id))
         if case .replacingProcess(let former) = opening {
-            for line in former { turn.effects.append(.close(line, .superseded)) }
+            for connection in former { turn.effects.append(.close(connection, .superseded)) }
         }
         dialSchedule.connected(peer)
         // A peer that is believed dead must learn so to refute it; if it does not respond, the
         // connection is closed. Beside a spare, the ping shows the peer which connection this node
         // uses.
-        let isTold = opening == .withSpare && mesh.isDecider(for: peer)
-        if isTold || members[peer]?.state == .dead {
-            send(
-                .ping(sequence: turn.nextSequence(), updates: piggybackedRecords(first: peer)),
-                on: id,
-                &turn)
+        let showsChoice = opening == .withSpare && mesh.isDecider(for: peer)
+        if showsChoice || members[peer]?.state == .dead {
+            let updates = piggybackedRecords(first: peer)
+            send(.ping(sequence: turn.nextSequence(), updates: updates), on: id, &turn)
         }
     }
 
@@ -80,21 +74,20 @@ extension Membership {
     mutating func connectionClosed(
         _ id: ConnectionID, _ reason: CloseReason?, _ turn: inout StepContext
     ) {
-        let isTwin = identityConflicts.connectionClosed(id)
-        guard mesh[id] != nil || isTwin else { return }
+        let isPending = identityConflicts.connectionClosed(id)
+        let connection = mesh[id]
+        guard connection != nil || isPending else { return }
         if reason == .duplicateIdentity { return refuseToServe(.duplicateIdentity, &turn) }
-        if reason == .clusterFull, let dialled = mesh[id]?.dialled {
-            connectionLost(mesh.closed(id), isHint: false, &turn)
-            return dialSchedule.dialRefused(dialled, at: turn.now)
-        }
-        connectionLost(mesh.closed(id), isHint: reason != .leaving, &turn)
+        let refuser = reason == .clusterFull ? connection?.dialled : nil
+        connectionLost(mesh.closed(id), isHint: reason != .leaving && refuser == nil, &turn)
+        if let refuser { dialSchedule.dialRefused(refuser, at: turn.now) }
     }
 
     /// Closes all connections with a member.
     mutating func closeAll(with peer: NodeID, _ reason: CloseReason, _ turn: inout StepContext) {
         // Spares first, so that none replaces the one in use.
-        for line in mesh.spares(with: peer) { close(line, reason, &turn) }
-        if let line = mesh.connection(to: peer) { close(line, reason, &turn) }
+        for connection in mesh.spares(with: peer) { close(connection, reason, &turn) }
+        if let connection = mesh.connection(to: peer) { close(connection, reason, &turn) }
     }
 
     /// Closes a connection of the mesh.
@@ -128,13 +121,5 @@ extension Membership {
         mesh.scheduleTableRequest(id, at: nil)
         tables.requested(at: turn.now)
         send(.table(records, isRequest: true), on: id, &turn)
-    }
-
-    /// Exchanges tables with a random peer when that is due.
-    mutating func exchangeTables(_ turn: inout StepContext) {
-        guard tables.takeDue(members: liveCount, &turn),
-            let id = mesh.peerConnections.randomElement(using: &turn.dice)
-        else { return }
-        requestTable(id, &turn)
     }
 }

@@ -2,46 +2,29 @@ import Ground
 
 /// The records of other members, and their changes.
 extension Membership {
-    /// The source of a record.
-    enum RecordSource: Hashable, Sendable {
-        /// This node's own observation: a hello, an unanswered probe, an expired suspicion.
-        case local
-        /// A push by this member, which observed it.
-        case direct(NodeID)
-        /// A repetition by any member.
-        case gossip
-        /// The first table after this node joined: others know it, so it is not repeated.
-        case historical
-    }
-
     /// Adopts `record` if it supersedes the present one.
     mutating func merge(_ record: MemberRecord, _ source: RecordSource, _ turn: inout StepContext) {
         let id = record.member.id
         guard id != own.member.id else { return ownRecordReceived(record, &turn) }
         guard case .serving = phase else { return }
-        guard let held = members[id] else { return addMember(record, source, &turn) }
-        if source != .local, conflictsWithConnection(record, held) {
-            return checkIdentity(IdentityConflicts.Claimant(record: record), against: held, &turn)
-        }
-        if record.supersedes(held) {
-            if record.state == .dead, held.state.isLive, source != .local {
-                return deathReported(record, held, source, &turn)
+        if let held = members[id] {
+            if source != .local, record.member.process != held.member.process,
+                record.supersedes(held), mesh.isConnected(with: held.member)
+            {
+                return checkIdentity(IdentityConflicts.Claimant(record: record), held, &turn)
             }
-            return apply(record, before: held, source, &turn)
+            if case .direct = source, record == held, record.state != .suspected {
+                dissemination.cancelPush(id)
+            }
+        } else {
+            guard makeRoom(for: record, &turn) else { return }
         }
-        guard record == held else { return }
-        if case .direct(let peer) = source {
-            if record.state == .suspected { suspicions[id]?.confirm(by: peer) }
-            if record.state != .suspected { dissemination.cancelPush(id) }
-        }
+        for change in members.merge(record, source, at: turn.now) { publish(change, source, &turn) }
     }
 
-    /// Adds a member that was not known, if a slot can be made.
-    private mutating func addMember(
-        _ record: MemberRecord, _ source: RecordSource, _ turn: inout StepContext
-    ) {
-        if !record.state.isLive, members.count >= members.countMax { return }
-        let room = members.evictIfFull()
+    /// Makes a slot for the record of a new member; returns false if there is none.
+    private mutating func makeRoom(for record: MemberRecord, _ turn: inout StepContext) -> Bool {
+        let room = members.makeRoom(for: record)
         if let forgotten = room.forgotten {
             let id = forgotten.member.id
             dialSchedule.removeMember(id)
@@ -49,123 +32,130 @@ extension Membership {
             closeAll(with: id, .clusterFull, &turn)
             turn.effects.append(.forget(forgotten))
         }
-        guard room.isThere else { return }
-        apply(record, before: nil, source, &turn)
+        return room.isThere
     }
 
-    /// Stores `record` and updates everything that depends on it.
-    private mutating func apply(
-        _ record: MemberRecord, before: MemberRecord?, _ source: RecordSource,
-        _ turn: inout StepContext
+    /// Reports a changed record and updates everything that depends on it.
+    mutating func publish(
+        _ change: MemberList.Change, _ source: RecordSource, _ turn: inout StepContext
     ) {
-        let id = record.member.id
-        members.update(record, at: turn.now)
-        turn.effects.append(.memberChanged(record, before: before))
+        let (record, id) = (change.record, change.record.member.id)
+        let wasLive = change.before?.state.isLive == true
+        let connection = mesh.connection(to: id)
+        turn.effects.append(.memberChanged(record, before: change.before))
         dissemination.cancelPush(id)
         if source != .historical { dissemination.restart(id) }
-        if source == .local { pushSoon(id, &turn) }
-        suspicions[id] = nil
-        if record.state == .suspected { startSuspicion(id, source, &turn) }
-        if record.state.isLive, before?.state.isLive != true {
-            detector.order.insert(id, &turn.dice)
+        if source == .local { dissemination.schedulePush(id, members: liveCount, &turn) }
+        if record.state == .suspected, let connection {
+            // The suspected member itself refutes at once.
+            send(.updates([record]), on: connection, &turn)
         }
+        if record.state.isLive, !wasLive { detector.order.insert(id, &turn.dice) }
         if record.state == .left {
             dialSchedule.removeMember(id)
         } else {
             dialSchedule.addMember(
-                record, dialsFirst: own.member.id < id,
-                isConnected: mesh.connection(to: id) != nil, &turn)
+                record, dialsFirst: own.member.id < id, isConnected: connection != nil, &turn)
         }
+        if record.state == .dead, wasLive { closeAll(with: id, .dead, &turn) }
     }
-
-    // MARK: Suspicion
 
     /// Suspects a member whose probe has failed, or confirms a suspicion of it.
     mutating func raiseSuspicion(_ id: NodeID, _ turn: inout StepContext) {
-        guard let held = members[id] else { return }
-        switch held.state {
-        case .alive:
+        if let held = members[id], held.state == .alive {
             merge(MemberRecord(held.member, held.incarnation, .suspected), .local, &turn)
-        case .suspected:
-            guard let suspicion = suspicions[id], !suspicion.isConfirmed else { return }
-            suspicions[id]?.confirm(by: own.member.id)
-            pushSoon(id, &turn)
-        case .dead, .left: return
+        } else if members.confirmSuspicion(of: id) {
+            dissemination.schedulePush(id, members: liveCount, &turn)
         }
-    }
-
-    private mutating func startSuspicion(
-        _ id: NodeID, _ source: RecordSource, _ turn: inout StepContext
-    ) {
-        var suspicion = Suspicion(at: turn.now, members: liveCount, settings: settings)
-        switch source {
-        case .local: suspicion.confirm(by: own.member.id)
-        case .direct(let peer): suspicion.confirm(by: peer)
-        case .gossip, .historical: break
-        }
-        suspicions[id] = suspicion
-        // Sent to the member itself, which refutes at once.
-        if let line = mesh.connection(to: id), let record = members[id] {
-            send(.updates([record]), on: line, &turn)
-        }
-    }
-
-    /// Handles a report of a death: the member is suspected, with the shortest time to refute.
-    private mutating func deathReported(
-        _ record: MemberRecord, _ held: MemberRecord, _ source: RecordSource,
-        _ turn: inout StepContext
-    ) {
-        let id = record.member.id
-        let suspected = MemberRecord(record.member, record.incarnation, .suspected)
-        if suspected.supersedes(held) { apply(suspected, before: held, source, &turn) }
-        suspicions[id]?.markExpiredElsewhere()
-        guard let deadline = suspicions[id]?.deadline, deadline <= turn.now else { return }
-        markDead(id, source, &turn)
-    }
-
-    /// Marks as dead every suspected member whose time is over.
-    mutating func expireSuspicions(_ turn: inout StepContext) {
-        for (id, suspicion) in zip(suspicions.keys, suspicions.values)
-        where suspicion.deadline <= turn.now {
-            markDead(id, .local, &turn)
-        }
-    }
-
-    /// Marks a suspected member as dead and closes its connections.
-    private mutating func markDead(_ id: NodeID, _ source: RecordSource, _ turn: inout StepContext)
-    {
-        guard let held = members[id], held.state == .suspected else { return }
-        apply(MemberRecord(held.member, held.incarnation, .dead), before: held, source, &turn)
-        closeAll(with: id, .dead, &turn)
     }
 
     // MARK: Pushing
 
-    /// Schedules a push to all members, cancelled if another member pushes first.
-    ///
-    /// The random delay grows with the number of members.
-    mutating func pushSoon(_ id: NodeID, _ turn: inout StepContext) {
-        let spread = min(settings.pushDelayMax, .milliseconds(Int64(liveCount)))
-        dissemination.push(id, at: turn.now + turn.jitter(upTo: spread))
-    }
-
     /// Pushes what is due.
     mutating func pushDue(_ turn: inout StepContext) {
-        let ids = dissemination.takePushes(at: turn.now).filter { id in
-            // With as many accusers as needed, besides this node, a push adds nothing.
-            members[id]?.state != .suspected
-                || suspicions[id].map { !$0.isConfirmed(excluding: own.member.id) } ?? true
-        }
+        // With as many accusers as needed, a push of a suspicion adds nothing.
+        let ids = dissemination.takePushes(at: turn.now).filter { !members.isConfirmedByOthers($0) }
         push(ids.compactMap { self[$0] }, &turn)
     }
 
     /// Sends `records` to every connected member now.
-    mutating func push(_ records: [MemberRecord], _ turn: inout StepContext) {
+    private mutating func push(_ records: [MemberRecord], _ turn: inout StepContext) {
         var rest = records[...]
         while !rest.isEmpty {
             let part = Array(rest.prefix(settings.pushMax))
             rest = rest.dropFirst(settings.pushMax)
-            for line in mesh.peerConnections { send(.updates(part), on: line, &turn) }
+            for connection in mesh.peerConnections { send(.updates(part), on: connection, &turn) }
         }
+    }
+}
+
+/// This node's own record.
+extension Membership {
+    /// Handles a record of this node that a peer has sent.
+    mutating func ownRecordReceived(_ record: MemberRecord, _ turn: inout StepContext) {
+        guard case .serving = phase else { return }
+        guard record.member.process == own.member.process else {
+            return duplicateReported(record, &turn)
+        }
+        guard record.incarnation >= own.incarnation else { return }
+        if record.state == .alive, record.incarnation == own.incarnation { return }
+        if record.state != .alive { detector.health.worsened() }
+        announce(own.member, above: record.incarnation, &turn)
+    }
+
+    /// Handles a record of another process of this node.
+    private mutating func duplicateReported(_ record: MemberRecord, _ turn: inout StepContext) {
+        let isJoining = !own.member.role.contains(.isCaughtUp) || !hasMemberTable
+        switch identityConflicts.answer(to: record, own: own, isJoining: isJoining, at: turn.now) {
+        case .ignore: return
+        case .refute: announce(own.member, above: record.incarnation, &turn)
+        case .refuseToServe(let why): refuseToServe(why, &turn)
+        }
+    }
+
+    /// Changes this node's role and announces it.
+    mutating func changeRole(_ role: Member.Role, _ turn: inout StepContext) {
+        guard case .serving = phase, role != own.member.role else { return }
+        var member = own.member
+        member.role = role
+        announce(member, above: own.incarnation, &turn)
+    }
+
+    /// Announces this process as alive, with an incarnation above its own and `incarnation`.
+    private mutating func announce(
+        _ member: Member, above incarnation: Incarnation, _ turn: inout StepContext
+    ) {
+        let before = own
+        own = MemberRecord(member, max(own.incarnation, incarnation).raised, .alive)
+        turn.effects.append(.memberChanged(own, before: before))
+        dissemination.restart(own.member.id)
+        push([own], &turn)
+    }
+
+    // MARK: Leaving
+
+    /// Announces that this node leaves, and waits until every connected peer has acknowledged it.
+    mutating func leave(_ turn: inout StepContext) {
+        guard case .serving = phase else { return }
+        let before = own
+        own.state = .left
+        turn.effects.append(.memberChanged(own, before: before))
+        var waiting: [UInt32: NodeID] = [:]
+        for (peer, connection) in zip(mesh.peers, mesh.peerConnections) {
+            let sequence = turn.nextSequence()
+            waiting[sequence] = peer
+            // The update is first-hand; the ack of the ping proves that it was read.
+            send(.updates([own]), on: connection, &turn)
+            send(.ping(sequence: sequence, updates: []), on: connection, &turn)
+        }
+        phase = .leaving(until: turn.now + settings.leaveTimeout, waiting: waiting)
+        if waiting.isEmpty { finishLeaving(&turn) }
+    }
+
+    /// Ends the leave, reporting the members that have not acknowledged it.
+    mutating func finishLeaving(_ turn: inout StepContext) {
+        guard case .leaving(_, let waiting) = phase else { return }
+        phase = .ended
+        turn.effects.append(.finishLeaving(unacknowledged: waiting.values.sorted()))
     }
 }

@@ -26,7 +26,7 @@ package struct Membership: Sendable {
     }
 
     /// The protocol's constants.
-    package let settings: Settings
+    package let settings: MembershipSettings
     /// This node's own record, which its hello carries too.
     package internal(set) var own: MemberRecord
     /// This node's phase.
@@ -35,8 +35,7 @@ package struct Membership: Sendable {
     var mesh: Mesh
     var dialSchedule: DialSchedule
     var detector: FailureDetector
-    var dissemination = Dissemination()
-    var suspicions = SortedTable<NodeID, Suspicion>()
+    var dissemination: Dissemination
     var identityConflicts: IdentityConflicts
     var tables: TableExchange
     /// The last sequence number that was used.
@@ -50,19 +49,20 @@ package struct Membership: Sendable {
     ///   - settings: The protocol's constants.
     ///   - now: The current time.
     package init(
-        _ member: Member, _ incarnation: Incarnation, settings: Settings = Settings(),
+        _ member: Member, _ incarnation: Incarnation, settings: MembershipSettings = .init(),
         now: Instant
     ) {
         precondition(settings.membersMax > 1, "a cluster of \(settings.membersMax)")
         self.settings = settings
         own = MemberRecord(member, incarnation, .alive)
-        members = MemberList(countMax: settings.membersMax - 1)
+        members = MemberList(own: member.id, settings: settings)
         mesh = Mesh(own: member.id)
         dialSchedule = DialSchedule(settings: settings)
         detector = FailureDetector(settings: settings, at: now)
         identityConflicts = IdentityConflicts(
             own: member.process, settings: settings, startedAt: now)
         tables = TableExchange(settings: settings, at: now)
+        dissemination = Dissemination(settings: settings)
         dissemination.restart(member.id)
     }
 
@@ -88,7 +88,8 @@ package struct Membership: Sendable {
     /// True while another process with this node's id is connected, until one of the two gives way.
     package var hasDuplicate: Bool { identityConflicts.hasDuplicate }
 
-    /// This node's distrust of its own observations, from 0 (healthy) to ``Settings/healthMax``.
+    /// This node's distrust of its own observations, from 0 (healthy) to
+    /// ``MembershipSettings/healthMax``.
     package var healthScore: Int { detector.health.score }
 
     /// True once a member that has admitted this node has sent its table.
@@ -98,14 +99,10 @@ package struct Membership: Sendable {
 
     /// When ``MembershipEvent/ticked`` is due; changes with every event.
     package var nextTick: Instant {
-        switch phase {
-        case .ended: return .distantFuture
-        case .leaving(let until, _): return until
-        case .serving: break
-        }
+        if case .leaving(let until, _) = phase { return until }
+        guard phase == .serving else { return .distantFuture }
         let waits: [Instant?] = [
-            detector.nextDue, dissemination.nextPush, dialSchedule.nextDialAt,
-            suspicions.values.map(\.deadline).min(),
+            detector.nextDue, dissemination.nextPush, dialSchedule.nextDialAt, members.nextDue,
             mesh.nextDue(settings, nextTableRequestAt: tables.nextRequestAt),
             identityConflicts.nextDue, tables.nextExchangeAt,
         ]
@@ -128,15 +125,16 @@ package struct Membership: Sendable {
             (dice, sequence) = (turn.dice, turn.sequence)
             effects += turn.effects
         }
-        if case .ended = phase { return rejectAfterEnd(event, &turn) }
+        if phase != .serving, case .connectionOpened(let id, _, _, _) = event {
+            return turn.effects.append(.close(id, .leaving))
+        }
+        guard phase != .ended else { return }
         switch event {
         case .ticked: ticked(&turn)
-        case .seedsResolved(let addresses):
-            dialSchedule.seedsResolved(addresses, &turn)
+        case .seedsResolved(let addresses): dialSchedule.seedsResolved(addresses, &turn)
         case .dialFailed(let address): dialSchedule.dialFailed(address, &turn)
         case .connectionOpened(let id, let dialled, let member, let incarnation):
-            let record = MemberRecord(member, incarnation, .alive)
-            connectionOpened(id, dialled: dialled, record, &turn)
+            connectionOpened(id, dialled, MemberRecord(member, incarnation, .alive), &turn)
         case .connectionClosed(let id, let reason): connectionClosed(id, reason, &turn)
         case .connectionNearlyExhausted(let id):
             // The new connection replaces this one when it opens, and this one is then closed as
@@ -147,7 +145,7 @@ package struct Membership: Sendable {
         case .roleChanged(let role): changeRole(role, &turn)
         case .leaveRequested: leave(&turn)
         }
-        dial(&turn)
+        if case .serving = phase { dialSchedule.dialDue(&turn) }
     }
 
     private mutating func ticked(_ turn: inout StepContext) {
@@ -158,14 +156,18 @@ package struct Membership: Sendable {
         compensateStall(&turn)
         pushDue(&turn)
         expireIdentityChecks(&turn)
-        expireSuspicions(&turn)
+        while let change = members.expireNextSuspicion(at: turn.now) {
+            publish(change, .local, &turn)
+        }
         if let target = detector.takeFailedTarget(at: turn.now) { raiseSuspicion(target, &turn) }
         send(detector.takeDueMessages(members, mesh, &turn), &turn)
         for (id, reason) in mesh.overdue(at: turn.now, settings) { close(id, reason, &turn) }
         while tables.nextRequestAt <= turn.now, let id = mesh.dueTableRequest(at: turn.now) {
             requestTable(id, &turn)
         }
-        exchangeTables(&turn)
+        guard tables.takeDue(members: liveCount, &turn) else { return }
+        let partner = mesh.peerConnections.randomElement(using: &turn.dice)
+        if let partner { requestTable(partner, &turn) }
     }
 
     /// Extends all time-outs after this process stood still (SIGSTOP, a suspended or overloaded
@@ -175,23 +177,69 @@ package struct Membership: Sendable {
         guard lateness > settings.stallThreshold else { return }
         detector.processStalled(for: lateness)
         mesh.processStalled(for: lateness, at: turn.now)
-        suspicions.updateAll { _, suspicion in
-            suspicion.processStalled(for: lateness, at: turn.now)
-        }
+        members.processStalled(for: lateness, at: turn.now)
         identityConflicts.processStalled(at: turn.now)
     }
 
-    private mutating func dial(_ turn: inout StepContext) {
-        guard case .serving = phase, let due = dialSchedule.nextDialAt, due <= turn.now else {
+    // MARK: Receiving
+
+    /// Handles a message that arrived on the connection `id`.
+    mutating func messageReceived(
+        _ message: GossipMessage, on id: ConnectionID, _ turn: inout StepContext
+    ) {
+        guard let connection = mesh[id] else {
+            // A claimant that is not yet admitted only learns that this node is alive.
+            if case .ping(let sequence, _) = message, identityConflicts.isPending(id) {
+                send(.ack(sequence: sequence, updates: []), on: id, &turn)
+            }
+            // Each of two may know of a later start of the other.
+            if case .updates(let updates) = message, identityConflicts.isOutdated(id) {
+                for record in updates where record.member.id == own.member.id {
+                    ownRecordReceived(record, &turn)
+                }
+            }
             return
         }
-        for address in dialSchedule.takeDue(&turn) { turn.effects.append(.dial(address)) }
+        let peer = connection.peer
+        if mesh.messageReceived(id, isResponse: message.isResponse, at: turn.now) {
+            turn.effects.append(.useConnection(peer, id))
+        }
+        let source: RecordSource =
+            switch message {
+            case .updates: .direct(peer)
+            case .table: hasMemberTable ? .gossip : .historical
+            case .ping, .ack, .pingRequest, .nack: .gossip
+            }
+        for record in message.records.prefix(settings.membersMax) { merge(record, source, &turn) }
+        switch message {
+        case .ping(let sequence, _):
+            send(.ack(sequence: sequence, updates: piggybackedRecords(first: peer)), on: id, &turn)
+        case .ack(let sequence, _): ackReceived(sequence, &turn)
+        case .pingRequest(let sequence, let target, _):
+            send([detector.relay(sequence, to: target, for: id, mesh, &turn)], &turn)
+        case .nack(let sequence): detector.nackReceived(sequence)
+        case .updates: return
+        case .table(_, let isRequest):
+            tables.received()
+            guard isRequest, mesh[id] != nil else { return }
+            // The peer's table came with its request.
+            mesh.scheduleTableRequest(mesh.connection(to: peer) ?? id, at: nil)
+            send(.table(records, isRequest: false), on: id, &turn)
+        }
     }
 
-    /// Closes connections that open after the end.
-    private mutating func rejectAfterEnd(_ event: MembershipEvent, _ turn: inout StepContext) {
-        guard case .connectionOpened(let id, _, _, _) = event else { return }
-        turn.effects.append(.close(id, .leaving))
+    /// Handles an ack for `sequence`, if that is still outstanding.
+    private mutating func ackReceived(_ sequence: UInt32, _ turn: inout StepContext) {
+        if case .leaving(let until, var waiting) = phase {
+            waiting[sequence] = nil
+            phase = .leaving(until: until, waiting: waiting)
+            if waiting.isEmpty { finishLeaving(&turn) }
+            return
+        }
+        guard let messages = detector.ackReceived(sequence) else {
+            return identityCheckAcked(sequence, &turn)
+        }
+        send(messages, &turn)
     }
 
     // MARK: Sending
@@ -215,84 +263,11 @@ package struct Membership: Sendable {
     ///
     /// A record of `first` that is not alive comes first (Lifeguard §IV.C, "buddy system").
     mutating func piggybackedRecords(first: NodeID? = nil) -> [MemberRecord] {
-        let ids = dissemination.takePiggyback(settings, members: liveCount)
-        let ill = first.flatMap { members[$0] }.flatMap { $0.state == .alive ? nil : $0 }
-        let rest = ids.filter { $0 != ill?.member.id }.compactMap { self[$0] }
-        return (ill.map { [$0] } ?? []) + rest
-    }
-}
-
-extension Membership {
-    /// The constants of the protocol: times and limits.
-    ///
-    /// The defaults are those of a node. The times follow memberlist's for local networks
-    /// (DefaultLANConfig), with which Lifeguard was measured.
-    package struct Settings: Hashable, Sendable {
-        /// The time between two probes by one node while its local health is good.
-        package var probeInterval = Interval.seconds(1)
-        /// The time after a ping before other members are asked to ping.
-        package var probeTimeout = Interval.milliseconds(500)
-        /// The number of members that are asked to ping a silent one.
-        package var indirectProbes = 3
-        /// The worst local health score; a score of n multiplies interval and time-out by n + 1.
-        package var healthMax = 8
-        /// The shortest suspicion time, in units of ``probeInterval`` times log10 of the members
-        /// (at least 1).
-        package var suspicionMultiplier: Int64 = 4
-        /// The longest suspicion time, as a multiple of the shortest.
-        package var suspicionMaxFactor: Int64 = 6
-        /// The number of accusers after the first that reduce a suspicion to the shortest time.
-        package var confirmations = 2
-        /// How often a change is piggybacked, as a multiple of the decimal digits of the number of
-        /// members.
-        package var retransmitMultiplier = 4
-        /// Maximum number of records piggybacked on a ping, ack or ping request.
-        package var piggybackMax = 6
-        /// Maximum number of records in one `updates` message.
-        package var pushMax = 32
-        /// Maximum delay of a push, in which another member's push may make it unnecessary.
-        package var pushDelayMax = Interval.milliseconds(200)
-        /// The time between two exchanges of tables by one node, in a cluster of up to 32.
-        package var exchangeInterval = Interval.seconds(30)
-        /// Maximum number of members, live or not, including this node.
-        package var membersMax = 256
-        /// The interval at which the shell resolves the seeds' names.
-        package var resolveInterval = Interval.seconds(10)
-        /// The time without a hello after which the shell gives up a dial.
-        package var dialTimeout = Interval.seconds(5)
-        /// Maximum number of seed addresses; the lowest are kept.
-        package var seedsMax = 256
-        /// Maximum number of dials in progress.
-        package var dialsMax = 16
-        /// The wait after the first failed dial; it doubles with each further one.
-        package var dialDelayMin = Interval.seconds(1)
-        /// Maximum wait between dials to seeds and live members.
-        package var dialDelayMax = Interval.seconds(10)
-        /// Maximum wait between dials to dead members.
-        package var deadDialDelayMax = Interval.seconds(60)
-        /// The wait before this node's own address is dialled again.
-        package var selfDialDelay = Interval.seconds(300)
-        /// The time without a response to a ping after which a connection is replaced.
-        package var pingTimeoutMax = Interval.seconds(10)
-        /// Maximum lifetime of an unused second connection of a pair; it is closed by the member
-        /// with the smaller id, or by the other member after twice this time.
-        package var spareLifetimeMax = Interval.seconds(10)
-        /// The minimum time between two table requests after connections opened.
-        package var tableRequestInterval = Interval.milliseconds(500)
-        /// The delay with which the accepting side requests a table, as the dialling side requests
-        /// first.
-        package var tableRequestDelay = Interval.milliseconds(300)
-        /// The lateness of a tick from which this process counts as having stood still.
-        package var stallThreshold = Interval.milliseconds(500)
-        /// The time for which one of two processes with one id waits for the other's claim.
-        package var duplicateTimeout = Interval.seconds(2)
-        /// The age below which a process is taken as the later of two with one id.
-        package var seniorityAge = Interval.seconds(30)
-        /// Maximum time for which a leaving node waits for acknowledgements.
-        package var leaveTimeout = Interval.seconds(2)
-
-        /// Creates the default settings.
-        package init() {}
+        let ids = dissemination.takePiggyback(members: liveCount)
+        guard let first, let record = members[first], record.state != .alive else {
+            return ids.compactMap { self[$0] }
+        }
+        return [record] + ids.filter { $0 != first }.compactMap { self[$0] }
     }
 }
 

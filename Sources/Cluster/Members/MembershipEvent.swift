@@ -6,10 +6,10 @@ package enum MembershipEvent: Hashable, Sendable {
     case ticked
     /// The complete list of seed addresses with their names resolved.
     ///
-    /// Reported every ``Membership/Settings/resolveInterval``, except when nothing could be
+    /// Reported every ``MembershipSettings/resolveInterval``, except when nothing could be
     /// resolved.
     case seedsResolved([PeerAddress])
-    /// A dial brought no connection with a hello within ``Membership/Settings/dialTimeout``.
+    /// A dial brought no connection with a hello within ``MembershipSettings/dialTimeout``.
     case dialFailed(PeerAddress)
     /// Hellos were exchanged on a connection; `dialled` is `nil` if the peer dialled.
     case connectionOpened(ConnectionID, dialled: PeerAddress?, Member, Incarnation)
@@ -47,7 +47,7 @@ package enum MembershipEffect: Hashable, Sendable {
     case memberChanged(MemberRecord, before: MemberRecord?)
     /// A dead or left member was dropped to free a slot.
     case forget(MemberRecord)
-    /// Log that a member beyond ``Membership/Settings/membersMax`` was refused.
+    /// Log that a member beyond ``MembershipSettings/membersMax`` was refused.
     case refuseMember(Member)
     /// Stop serving and report why; no effect follows.
     case refuseToServe(ServingRefusal)
@@ -64,5 +64,45 @@ extension MembershipEffect {
         /// This node was started more often than its directory records, so the directory is an old
         /// copy.
         case restoredCopy
+    }
+}
+
+/// A membership message between members (SWIM: Das, Gupta, Motivala, DSN 2002; Lifeguard: Dadgar,
+/// Phillips, Currey, 2017).
+///
+/// Most carry piggybacked member records.
+package enum GossipMessage: Hashable, Sendable {
+    /// A probe; the receiver replies with an ack that repeats `sequence`.
+    case ping(sequence: UInt32, updates: [MemberRecord])
+    /// The reply to a ping, direct or relayed for another member.
+    case ack(sequence: UInt32, updates: [MemberRecord])
+    /// A request to ping `target` and to pass on its reply as an ack.
+    case pingRequest(sequence: UInt32, target: NodeID, updates: [MemberRecord])
+    /// The timely reply to a ping request whose target did not respond; it proves to the requester
+    /// that its own connection works (Lifeguard).
+    case nack(sequence: UInt32)
+    /// First-hand changes.
+    case updates([MemberRecord])
+    /// All records that the sender holds; the receiver of a request replies with its own.
+    case table([MemberRecord], isRequest: Bool)
+}
+
+extension GossipMessage {
+    /// The member records that the message carries.
+    var records: [MemberRecord] {
+        switch self {
+        case .ping(_, let records), .ack(_, let records), .pingRequest(_, _, let records),
+            .updates(let records), .table(let records, _):
+            records
+        case .nack: []
+        }
+    }
+
+    /// True for a reply, which arrives on the connection of its request.
+    var isResponse: Bool {
+        switch self {
+        case .ack, .nack, .table(_, isRequest: false): true
+        case .ping, .pingRequest, .updates, .table(_, isRequest: true): false
+        }
     }
 }

@@ -46,9 +46,9 @@ struct Mesh: Sendable {
     /// Returns the connection in use with a member; `nil` if there is none.
     func connection(to peer: NodeID) -> ConnectionID? { current[peer] }
 
-    /// Returns the process that a member is connected with.
-    func process(of peer: NodeID) -> ProcessID? {
-        current[peer].flatMap { connections[$0]?.process }
+    /// Returns true if there is a connection with this process of the member.
+    func isConnected(with member: Member) -> Bool {
+        current[member.id].flatMap { connections[$0]?.process } == member.process
     }
 
     // MARK: Opening and closing
@@ -173,7 +173,7 @@ struct Mesh: Sendable {
 
     /// Returns the earliest due time of all connections; no table is requested before
     /// `nextTableRequestAt`.
-    func nextDue(_ settings: Membership.Settings, nextTableRequestAt: Instant) -> Instant? {
+    func nextDue(_ settings: MembershipSettings, nextTableRequestAt: Instant) -> Instant? {
         var next: Instant?
         func wait(until instant: Instant?) {
             guard let instant else { return }
@@ -189,7 +189,7 @@ struct Mesh: Sendable {
 
     /// Returns when a spare is to be closed; `nil` for a connection in use.
     private func spareEnd(
-        _ connection: Connection, _ settings: Membership.Settings
+        _ connection: Connection, _ settings: MembershipSettings
     ) -> Instant? {
         let most = settings.spareLifetimeMax
         return connection.spareSince.map {
@@ -198,7 +198,7 @@ struct Mesh: Sendable {
     }
 
     /// Returns the connections that are to be closed by now, with the reasons.
-    func overdue(at now: Instant, _ settings: Membership.Settings)
+    func overdue(at now: Instant, _ settings: MembershipSettings)
         -> [(ConnectionID, CloseReason)]
     {
         zip(connections.keys, connections.values).compactMap { id, connection in

@@ -16,7 +16,7 @@ struct Suspicion: Hashable, Sendable {
     private var isExpiredElsewhere = false
 
     /// Creates a suspicion in a cluster of `members` live members.
-    init(at now: Instant, members: Int, settings: Membership.Settings) {
+    init(at now: Instant, members: Int, settings: MembershipSettings) {
         startedAt = now
         let scale = max(1, decimalLogarithm(members))
         let unit = Double(settings.suspicionMultiplier * settings.probeInterval.nanoseconds)

@@ -17,13 +17,13 @@ extension InvalidationReplication {
             updateLogVoters(now, &effects)
             recoveryAdopted(&effects)
             issueConsensusRecords(now, &effects)
-        } while !log.output.isEmpty
+        } while log.hasOutput
         emitOutput(now, &effects)
     }
 
     /// Delivers the log's results to the fence.
     mutating func forwardLogOutput(_ now: Instant, _ dice: inout SplitMix64) {
-        while !log.output.isEmpty {
+        while log.hasOutput {
             let (applied, events) = log.takeOutput()
             let positions = applied.sorted().compactMap {
                 log.streams.stream(of: $0)?.contiguousPosition
@@ -47,7 +47,7 @@ extension InvalidationReplication {
             return
         }
         let isTrusting = settings.fence.mutations.contains(.recoveryTrustsStoredEntries)
-        if (followedRecovery ?? 0) < next, !isTrusting { log.markAllSoft(effects: &effects) }
+        if (followedRecovery ?? 0) < next, !isTrusting { log.applied.markAllSoft(&effects) }
         followedRecovery = next
     }
 
@@ -86,24 +86,23 @@ extension InvalidationReplication {
 
     /// Appends the effects for peers, for the disk and for the published window.
     private mutating func emitOutput(_ now: Instant, _ effects: inout [InvalidationEffect]) {
-        let counted = fenceCoordinator.consensus
+        let consensus = fenceCoordinator.consensus
         // A new lineage is on disk before it is followed after a restart.
-        if counted.hasJoined, !counted.hasMemory(of: persistedConsensus) {
-            log.writes.add(.consensusState(counted.persistentState))
-            persistedConsensus = counted
+        if consensus.hasJoined, !consensus.hasSamePersistentState(as: persistedConsensus) {
+            log.applied.writes.add(.consensusState(consensus.persistentState))
+            persistedConsensus = consensus
         }
-        if let contradiction = counted.conflict, contradiction != reportedConflict {
-            effects.append(.reportConflict(contradiction))
+        if let conflict = consensus.conflict, conflict != reportedConflict {
+            effects.append(.reportConflict(conflict))
         }
-        reportedConflict = counted.conflict
+        reportedConflict = consensus.conflict
         log.flush(now, &effects)
         let (view, members) = (view(at: now), log.knownMembers)
         for (positions, nodes) in log.takeConfirmations() {
             effects.append(.send(.confirmation(positions, members: members, view: view), to: nodes))
         }
-        for question in fenceCoordinator.output.roundRequests.takeAll() {
-            effects.append(
-                .send(.roundRequest(question.round, digest: digest), to: question.members))
+        for request in fenceCoordinator.output.roundRequests.takeAll() {
+            effects.append(.send(.roundRequest(request.round, digest: digest), to: request.members))
         }
         guard window != publishedWindow else { return }
         publishedWindow = window

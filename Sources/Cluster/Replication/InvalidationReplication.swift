@@ -93,7 +93,7 @@ package struct InvalidationReplication: Sendable {
         notifyFence(.positionsSynced(log.syncedPositions), now, &dice)
         for position in retired { notifyFence(.streamRetired(position), now, &dice) }
         if fenceCoordinator.consensus.hasJoined {
-            log.writes.add(.consensusState(fenceCoordinator.consensus.persistentState))
+            log.applied.writes.add(.consensusState(fenceCoordinator.consensus.persistentState))
         }
         runToCompletion(now, &dice, &effects)
         publishedWindow = window
@@ -180,20 +180,20 @@ package struct InvalidationReplication: Sendable {
             return .repairResponse(log.repairResponse(to: ranges, of: node, bytesMax: bytesMax))
         case .repairResponse(let response):
             log.repairResponseReceived(response, from: node, now: now, effects: &effects)
-        case .roundRequest(let round, let theirs):
+        case .roundRequest(let round, let requesterDigest):
             let catchUp = log.catchUpTarget(of: node)
             let view = view(at: now)
-            if ReplicationDigest.of(catchUp, view.configuration) == theirs {
-                return .roundUnchanged(round: round, digest: theirs, view: view)
+            if ReplicationDigest.of(catchUp, view.configuration) == requesterDigest {
+                return .roundUnchanged(round: round, digest: requesterDigest, view: view)
             }
             let response = FenceResponse(round: round, synced: catchUp.positions, view: view)
             return .roundResponse(response, retired: catchUp.retired)
         case .roundResponse(let response, let retired):
             let catchUp = CatchUpTarget(positions: response.synced, retired: retired)
             roundResponseReceived(response, catchUp, node, now, &dice, &effects)
-        case .roundUnchanged(let round, let theirs, var view):
-            // If this node has changed since it asked, its former state is unknown.
-            guard theirs == digest else { break }
+        case .roundUnchanged(let round, let commonDigest, var view):
+            // If this node has changed since it sent the request, its former state is unknown.
+            guard commonDigest == digest else { break }
             view.configuration = voterConfiguration
             let catchUp = log.catchUp
             let response = FenceResponse(round: round, synced: catchUp.positions, view: view)
@@ -246,10 +246,10 @@ package struct InvalidationReplication: Sendable {
         log.unsentInvalidations(to: node)
     }
 
-    /// Records that `untold` and its preceding message were sent to `node`; not to be called if
+    /// Records that `unsent` and its preceding message were sent to `node`; not to be called if
     /// refused.
-    package mutating func invalidationsSent(_ untold: UnsentInvalidations, to node: NodeID) {
-        log.invalidationsSent(untold, to: node)
+    package mutating func invalidationsSent(_ unsent: UnsentInvalidations, to node: NodeID) {
+        log.invalidationsSent(unsent, to: node)
     }
 
     /// Records that this node's own records up to `number` are queued to `node`, ahead of later
@@ -357,8 +357,8 @@ extension InvalidationReplication {
 enum ReplicationDigest {
     private static let seed: UInt64 = 0x6E75_7468_6174_6368
 
-    /// Returns the digest of `catchUp` and `standing`.
-    static func of(_ catchUp: CatchUpTarget, _ standing: VoterConfiguration?) -> UInt64 {
+    /// Returns the digest of `catchUp` and `configuration`.
+    static func of(_ catchUp: CatchUpTarget, _ configuration: VoterConfiguration?) -> UInt64 {
         var hash = XXH64(seed: seed)
         for positions in [catchUp.positions, catchUp.retired] {
             var writer = StructureWriter()
@@ -368,8 +368,8 @@ enum ReplicationDigest {
         }
         // A configuration that is too long to encode cannot be sent either: only its presence
         // counts.
-        if let standing {
-            let bytes = (try? standing.bytes()) ?? [0]
+        if let configuration {
+            let bytes = (try? configuration.bytes()) ?? [0]
             hash.update(bytes.span)
         }
         return hash.finish()

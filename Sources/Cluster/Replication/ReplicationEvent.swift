@@ -43,7 +43,7 @@ package enum ReplicationEvent: Hashable, Sendable {
 package struct ReplicationMember: Hashable, Sendable {
     /// The member's id.
     package var node: NodeID
-    /// The process id of its last known run.
+    /// The id of its last known process.
     package var process: ProcessID
     /// The member's state.
     package var presence: Presence

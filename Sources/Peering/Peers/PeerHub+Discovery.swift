@@ -50,7 +50,7 @@ extension PeerHub {
         guard let announcedRule, !isStopped, membership.phase == .serving, let purges = host.purges
         else { return }
         let isCounting = purges.hasVoters
-        let others = membership.discoveryView
+        let others = DiscoveryView(membership)
         let rule = joinWatch.formationRule(others)
         if rule != announcedRule { purges.handle(.formationRuleChanged(rule)) }
         self.announcedRule = isCounting && hasJoined ? nil : rule

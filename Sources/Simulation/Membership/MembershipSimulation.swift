@@ -79,12 +79,12 @@ package struct MembershipSimulation: Sendable {
 
     /// All death reports, in the order of occurrence.
     package internal(set) var deathReports: [DeathReport] = []
-    let settings: Membership.Settings
+    let settings: MembershipSettings
 
     /// Creates a simulation without hosts.
     package init(
         seed: UInt64, conditions: Conditions = Conditions(),
-        settings: Membership.Settings = Membership.Settings()
+        settings: MembershipSettings = MembershipSettings()
     ) {
         self.seed = seed
         self.conditions = conditions

@@ -74,7 +74,7 @@ struct VoterModelNode: Sendable {
     ) -> VoterSetConsensus {
         let memory = VoterSetConsensus.PersistentState(
             configuration: VoterConfiguration(first), joinCount: 1, records: [])
-        return VoterSetConsensus(own: own, memory: memory, replaying: log, now: now)
+        return VoterSetConsensus(own: own, persistentState: memory, replaying: log, now: now)
     }
 
     // MARK: Events

@@ -226,7 +226,8 @@ struct OperatorTests {
         let (call, vote) = try stage.vote(with: [2])
         let memory = stage.coordinator.consensus.persistentState
         let restarted = VoterSetConsensus(
-            own: FenceStage.node(1), memory: memory, replaying: [vote, call], now: stage.now)
+            own: FenceStage.node(1), persistentState: memory, replaying: [vote, call],
+            now: stage.now)
         #expect(restarted.persistentState == memory)
         stage.record(2, like: vote)
         #expect(stage.set == FenceStage.set([1, 2, 3, 7]))

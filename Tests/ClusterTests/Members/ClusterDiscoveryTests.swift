@@ -68,17 +68,17 @@ struct ClusterDiscoveryTests {
         let name = PeerAddress(host: "b.example", port: 8082)
         stage.watch.addressFailed(name, reason: "no address")
         #expect(
-            stage.watch.missingSeeds(stage.members.node.discoveryView) == [
+            stage.watch.missingSeeds(DiscoveryView(stage.members.node)) == [
                 "b.example:8082: no address"
             ])
         stage.resolve()
         stage.watch.addressFailed(JoinStage.address(1), reason: "refused")
-        let missing = stage.watch.missingSeeds(stage.members.node.discoveryView)
+        let missing = stage.watch.missingSeeds(DiscoveryView(stage.members.node))
         let addresses = [1, 2].map { JoinStage.address($0) }
         #expect(missing == ["\(addresses[0]): refused", "\(addresses[1]): no answer"])
         stage.connect(1, isOwnDial: true)
         #expect(
-            stage.watch.missingSeeds(stage.members.node.discoveryView) == [
+            stage.watch.missingSeeds(DiscoveryView(stage.members.node)) == [
                 "\(addresses[1]): no answer"
             ])
     }
@@ -162,9 +162,9 @@ private struct JoinStage {
     static func address(_ number: UInt64) -> PeerAddress { MemberStage.member(number).address }
 
     var isOver: Bool {
-        watch.isComplete(members.node.discoveryView, hasVoterSet: isCounting, now: members.now)
+        watch.isComplete(DiscoveryView(members.node), hasVoterSet: isCounting, now: members.now)
     }
-    var rule: ClusterFormation.Rule { watch.formationRule(members.node.discoveryView) }
+    var rule: ClusterFormation.Rule { watch.formationRule(DiscoveryView(members.node)) }
 
     mutating func resolve() {
         watch.seedsResolved(seeds, isComplete: true)

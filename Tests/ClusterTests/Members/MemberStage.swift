@@ -15,7 +15,7 @@ struct MemberStage {
     /// A node with the number `own`, among peers whose ids are their numbers.
     init(
         own: UInt64 = 100, epoch: UInt64 = 5,
-        settings: Membership.Settings = Membership.Settings()
+        settings: MembershipSettings = MembershipSettings()
     ) {
         node = Membership(
             Self.member(own), Incarnation(epoch: epoch, count: 0), settings: settings,

@@ -135,7 +135,7 @@ struct RecordTests {
 
     @Test("A member beyond the limit is refused; one that is gone frees a place")
     func limit() throws {
-        var settings = Membership.Settings()
+        var settings = MembershipSettings()
         settings.membersMax = 4
         var stage = MemberStage(settings: settings)
         for number in 1...3 { stage.connect(UInt64(number)) }

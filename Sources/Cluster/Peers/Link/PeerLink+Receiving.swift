@@ -125,13 +125,13 @@ extension PeerLink {
         }
         guard inboundQueries.count < Int(hello.limits.streamsMax) else { throw .tooManyStreams }
         lastPeerStream = stream
-        let question = try PeerQuery.read(payload: payload)
+        let query = try PeerQuery.read(payload: payload)
         inboundQueries[stream] = InboundQuery(windowBytes: peerLimits.windowBytes)
-        guard let question else {
+        guard let query else {
             _ = try? sendReply(.declined(.notUnderstood), on: stream)
             return .ignored
         }
-        return .queryReceived(stream: stream, question)
+        return .queryReceived(stream: stream, query)
     }
 
     private mutating func receivedCredit(
@@ -200,19 +200,19 @@ extension PeerLink {
         guard let place = outboundQueries.index(forKey: stream) else {
             throw .streamNotOpen(stream)
         }
-        let question = outboundQueries.values[place]
-        try question.endReceived(end, on: stream)
+        let query = outboundQueries.values[place]
+        try query.endReceived(end, on: stream)
         outboundQueries.remove(at: place)
-        return question.isCancelled ? .ignored : .bodyEnded(stream: stream, end)
+        return query.isCancelled ? .ignored : .bodyEnded(stream: stream, end)
     }
 
     private mutating func outboundQueryReset(
         _ stream: UInt32, _ code: StreamReset.Code
     ) throws(PeerFault) -> PeerEvent {
-        guard let question = outboundQueries.removeValue(forKey: stream) else {
+        guard let query = outboundQueries.removeValue(forKey: stream) else {
             throw .streamNotOpen(stream)
         }
-        return question.isCancelled ? .ignored : .streamReset(stream: stream, code)
+        return query.isCancelled ? .ignored : .streamReset(stream: stream, code)
     }
 }
 

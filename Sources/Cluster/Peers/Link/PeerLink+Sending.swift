@@ -46,13 +46,15 @@ extension PeerLink {
     /// set before.
     ///
     /// - Throws: The reason why nothing is sent.
-    package mutating func send(_ said: EncodedInvalidationMessage) throws(SendError) {
+    package mutating func send(_ encoded: EncodedInvalidationMessage) throws(SendError) {
         guard isOpen else { throw .notOpen }
         let isKnown =
-            said.membershipDigest == sentMembershipDigest && invalidationDecoder.peerSupportsDigests
+            encoded.membershipDigest == sentMembershipDigest
+            && invalidationDecoder.peerSupportsDigests
         let frames =
-            said.membershipDigest == nil || isKnown ? said.frames : try said.message.frames()
-        sentMembershipDigest = said.membershipDigest ?? sentMembershipDigest
+            encoded.membershipDigest == nil || isKnown
+            ? encoded.frames : try encoded.message.frames()
+        sentMembershipDigest = encoded.membershipDigest ?? sentMembershipDigest
         for frame in frames { enqueue(frame) }
     }
 
@@ -75,12 +77,12 @@ extension PeerLink {
     /// Sends a query and returns its stream.
     ///
     /// - Throws: The reason why it is not sent.
-    package mutating func sendQuery(_ question: PeerQuery) throws(SendError) -> UInt32 {
+    package mutating func sendQuery(_ query: PeerQuery) throws(SendError) -> UInt32 {
         try checkRoom()
         guard outboundQueries.count < Int(peerLimits.streamsMax) else { throw .tooManyStreams }
         guard queriesRemaining > 0 else { throw .streamIDsExhausted }
         let stream = UInt32(nextStream)
-        control.append(try question.frame(stream: stream))
+        control.append(try query.frame(stream: stream))
         nextStream += 2
         outboundQueries[stream] = OutboundQuery(windowBytes: hello.limits.windowBytes)
         return stream
@@ -90,7 +92,7 @@ extension PeerLink {
     ///
     /// Does nothing if the stream has ended.
     package mutating func cancel(_ stream: UInt32) {
-        guard isOpen, let question = outboundQueries[stream], !question.isCancelled else { return }
+        guard isOpen, let query = outboundQueries[stream], !query.isCancelled else { return }
         outboundQueries[stream]?.isCancelled = true
         enqueue(StreamReset.frame(.cancelled, stream: stream))
     }

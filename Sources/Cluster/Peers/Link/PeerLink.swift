@@ -137,11 +137,11 @@ package struct PeerLink: Sendable {
     package mutating func connectionEnded() -> [PeerEvent] {
         var events: [PeerEvent] = []
         for stream in outboundQueries.keys.sorted() {
-            guard let question = outboundQueries[stream], !question.isCancelled else { continue }
-            let isHeld = question.state != .awaitingReply
+            guard let query = outboundQueries[stream], !query.isCancelled else { continue }
+            let isHeld = query.state != .awaitingReply
             events.append(
                 .connectionLost(
-                    stream: stream, receivedBytes: isHeld ? question.receivedBytes : nil))
+                    stream: stream, receivedBytes: isHeld ? query.receivedBytes : nil))
         }
         for stream in inboundQueries.keys.sorted() {
             events.append(.queryCancelled(stream: stream))

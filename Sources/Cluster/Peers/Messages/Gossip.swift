@@ -129,21 +129,21 @@ package struct Gossip: Hashable, Sendable {
     package static func read(payload: Span<UInt8>) throws(PeerFault) -> Gossip? {
         var structure = try StructureReader(payload, fixedBytes: fixedBytes, in: .gossip)
         guard let kind = Kind(rawValue: payload[2]) else { return nil }
-        var plain = GossipFields(
-            kind: kind, isQuestion: payload[3] & requestFlag != 0,
+        var fields = GossipFields(
+            kind: kind, isRequest: payload[3] & requestFlag != 0,
             sequence: payload.little32(at: 4), target: NodeID(payload, at: 8))
-        var knowledge: [StreamPosition] = []
+        var positions: [StreamPosition] = []
         while let field = try structure.next(payload) {
             switch field.tag {
             case Tag.record:
                 let bytes = payload.extracting(field.range)
                 guard let record = try MemberRecord.read(bytes, in: .gossip) else { continue }
-                plain.records.append(record)
-            case Tag.position: knowledge.append(try structure.fixedSizeValue(payload, field))
+                fields.records.append(record)
+            case Tag.position: positions.append(try structure.fixedSizeValue(payload, field))
             default: continue
             }
         }
-        return Gossip(plain.message, positions: knowledge)
+        return Gossip(fields.message, positions: positions)
     }
 }
 
@@ -155,27 +155,23 @@ private struct GossipFields {
     var target = NodeID(low: 0, high: 0)
     var records: [MemberRecord] = []
 
-    init(kind: Gossip.Kind, isQuestion: Bool, sequence: UInt32, target: NodeID) {
+    init(kind: Gossip.Kind, isRequest: Bool, sequence: UInt32, target: NodeID) {
         self.kind = kind
-        self.isRequest = isQuestion
+        self.isRequest = isRequest
         self.sequence = sequence
         self.target = target
     }
 
     init(_ message: GossipMessage) {
+        records = message.records
         switch message {
-        case .ping(let sequence, let news):
-            (kind, self.sequence, records) = (.ping, sequence, news)
-        case .ack(let sequence, let news):
-            (kind, self.sequence, records) = (.ack, sequence, news)
-        case .pingRequest(let sequence, let target, let news):
-            (kind, self.sequence, self.target, records) = (.pingRequest, sequence, target, news)
-        case .nack(let sequence):
-            (kind, self.sequence) = (.nack, sequence)
-        case .updates(let news):
-            (kind, records) = (.updates, news)
-        case .table(let table, let isQuestion):
-            (kind, records, self.isRequest) = (.table, table, isQuestion)
+        case .ping(let sequence, _): (kind, self.sequence) = (.ping, sequence)
+        case .ack(let sequence, _): (kind, self.sequence) = (.ack, sequence)
+        case .pingRequest(let sequence, let target, _):
+            (kind, self.sequence, self.target) = (.pingRequest, sequence, target)
+        case .nack(let sequence): (kind, self.sequence) = (.nack, sequence)
+        case .updates: kind = .updates
+        case .table(_, let isRequest): (kind, self.isRequest) = (.table, isRequest)
         }
     }
 

@@ -95,7 +95,7 @@ extension InvalidationMessage {
         writer.putField(Tag.digest, value: membershipDigest(members, view.configuration))
         writer.put(nominee: view.nominee)
         if !isShort {
-            if let standing = view.configuration { try writer.put(standing) }
+            if let configuration = view.configuration { try writer.put(configuration) }
             writer.putFields(Tag.member, members)
         }
         var cutter = FrameSplitter(.confirmed, writer)
@@ -104,11 +104,13 @@ extension InvalidationMessage {
     }
 
     /// Returns the digest of the members and the voter set of a confirmation (XXH64).
-    static func membershipDigest(_ members: [NodeID], _ standing: VoterConfiguration?) -> UInt64 {
+    static func membershipDigest(_ members: [NodeID], _ configuration: VoterConfiguration?)
+        -> UInt64
+    {
         var bytes: [UInt8] = []
         for member in members { bytes.append(member) }
         // A voter set that is too long is rejected when it is encoded.
-        if let standing { bytes += (try? standing.bytes()) ?? [] }
+        if let configuration { bytes += (try? configuration.bytes()) ?? [] }
         return XXH64.hash(bytes.span, seed: UInt64(members.count))
     }
 
@@ -139,20 +141,16 @@ extension InvalidationMessage {
         var flags = Flags(response.view)
         if response.round != nil { flags.insert(.hasRound) }
         var last = roundReplyPrefix(flags, round: response.round ?? 0)
-        if let standing = response.view.configuration { try last.put(standing) }
+        if let configuration = response.view.configuration { try last.put(configuration) }
         last.put(nominee: response.view.nominee)
         var cutter = FrameSplitter(.roundReply, last)
         let count = response.synced.count + retired.count
         let needed = count * (StructureReader.fieldHeaderBytes + StreamPosition.bytesCount)
-        if cutter.remainingBytes < needed {
-            cutter = FrameSplitter(.roundReply, roundReplyPrefix(.hasMore, round: 0))
-            try cutter.putFields(Tag.position, response.synced)
-            try cutter.putFields(Tag.retired, retired)
-            return try cutter.finish() + [last.frame(.roundReply)]
-        }
+        let fits = cutter.remainingBytes >= needed
+        if !fits { cutter = FrameSplitter(.roundReply, roundReplyPrefix(.hasMore, round: 0)) }
         try cutter.putFields(Tag.position, response.synced)
         try cutter.putFields(Tag.retired, retired)
-        return try cutter.finish()
+        return try cutter.finish() + (fits ? [] : [last.frame(.roundReply)])
     }
 
     private static func roundReplyPrefix(_ flags: Flags, round: UInt64) -> StructureWriter {
@@ -174,16 +172,17 @@ extension InvalidationMessage.Flags {
     }
 
     /// Returns the view that these flags and the other fields of a message describe.
-    func view(_ standing: VoterConfiguration?, _ nominee: NodeID?) -> VoterSetView {
+    func view(_ configuration: VoterConfiguration?, _ nominee: NodeID?) -> VoterSetView {
         VoterSetView(
-            configuration: standing, hasVoted: contains(.hasVoted), isCurrent: contains(.isCurrent),
+            configuration: configuration, hasVoted: contains(.hasVoted),
+            isCurrent: contains(.isCurrent),
             isRecentlyStarted: contains(.isYoung), nominee: nominee)
     }
 }
 
 extension StructureWriter {
-    fileprivate mutating func put(_ standing: VoterConfiguration) throws(SendError) {
-        guard let bytes = try? standing.bytes() else { throw .tooLong(.confirmationMembers) }
+    fileprivate mutating func put(_ configuration: VoterConfiguration) throws(SendError) {
+        guard let bytes = try? configuration.bytes() else { throw .tooLong(.confirmationMembers) }
         putField(InvalidationMessage.Tag.voterSet, bytes)
     }
 

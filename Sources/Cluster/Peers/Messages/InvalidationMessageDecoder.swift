@@ -5,7 +5,8 @@ package struct InvalidationMessageDecoder: Sendable {
     /// The earlier frames of a round's response whose last frame has not arrived.
     private var partialReply: PartialReply?
     /// The members and the voter set of the last full confirmation, with their digest.
-    private var lastMembership: (digest: UInt64, members: [NodeID], standing: VoterConfiguration?)?
+    private var lastMembership:
+        (digest: UInt64, members: [NodeID], configuration: VoterConfiguration?)?
 
     /// True if the peer has sent a digest, and therefore understands digests.
     package var peerSupportsDigests: Bool { lastMembership != nil }
@@ -66,7 +67,7 @@ package struct InvalidationMessageDecoder: Sendable {
     ) throws(PeerFault) -> InvalidationMessage {
         var positions: [StreamPosition] = []
         var members: [NodeID] = []
-        var standing: VoterConfiguration?
+        var configuration: VoterConfiguration?
         var nominee: NodeID?
         var digest: UInt64?
         while let field = try structure.next(payload) {
@@ -80,7 +81,7 @@ package struct InvalidationMessageDecoder: Sendable {
                 }
                 members.append(member)
             case Tag.voterSet:
-                standing = try .read(payload.extracting(field.range), in: .confirmed)
+                configuration = try .read(payload.extracting(field.range), in: .confirmed)
             case Tag.nominee: nominee = try structure.fixedSizeValue(payload, field)
             default: continue
             }
@@ -90,11 +91,11 @@ package struct InvalidationMessageDecoder: Sendable {
             guard let lastMembership, lastMembership.digest == digest else {
                 throw .malformed(.confirmed)
             }
-            (members, standing) = (lastMembership.members, lastMembership.standing)
+            (members, configuration) = (lastMembership.members, lastMembership.configuration)
         } else if let digest {
-            lastMembership = (digest, members, standing)
+            lastMembership = (digest, members, configuration)
         }
-        return .confirmation(positions, members: members, view: flags.view(standing, nominee))
+        return .confirmation(positions, members: members, view: flags.view(configuration, nominee))
     }
 
     private static func ranges(
@@ -136,7 +137,7 @@ package struct InvalidationMessageDecoder: Sendable {
         _ structure: inout StructureReader, _ payload: Span<UInt8>
     ) throws(PeerFault) -> InvalidationMessage? {
         let flags = InvalidationMessage.Flags(rawValue: payload[2])
-        var standing: VoterConfiguration?
+        var configuration: VoterConfiguration?
         var nominee: NodeID?
         var digest: UInt64?
         var positions = partialReply ?? PartialReply()
@@ -146,7 +147,7 @@ package struct InvalidationMessageDecoder: Sendable {
             case Tag.position: positions.holds.append(try structure.fixedSizeValue(payload, field))
             case Tag.retired: positions.retired.append(try structure.fixedSizeValue(payload, field))
             case Tag.voterSet:
-                standing = try .read(payload.extracting(field.range), in: .roundReply)
+                configuration = try .read(payload.extracting(field.range), in: .roundReply)
             case Tag.nominee: nominee = try structure.fixedSizeValue(payload, field)
             case Tag.digest: digest = try structure.fixedSizeValue(payload, field)
             default: continue
@@ -159,7 +160,7 @@ package struct InvalidationMessageDecoder: Sendable {
             partialReply = positions
             return nil
         }
-        let view = flags.view(standing, nominee)
+        let view = flags.view(configuration, nominee)
         if flags.contains(.isUnchanged) {
             guard let digest, flags.contains(.hasRound) else { throw .malformed(.roundReply) }
             return .roundUnchanged(round: payload.little64(at: 4), digest: digest, view: view)

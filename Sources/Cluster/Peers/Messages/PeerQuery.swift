@@ -138,24 +138,24 @@ extension PeerQuery {
     package static func read(payload: Span<UInt8>) throws(PeerFault) -> PeerQuery? {
         var structure = try StructureReader(payload, fixedBytes: fixedBytes, in: .query)
         guard let kind = Kind(rawValue: payload[2]) else { return nil }
-        var question = PeerQuery(
+        var query = PeerQuery(
             kind, name: EntryName(payload, at: 20), key: [],
             negotiation: Negotiation(rawValue: payload[3]))
         while let field = try structure.next(payload) {
             switch field.tag {
-            case Tag.key: question.key = payload.copy(field.range)
-            case Tag.request: question.request = payload.copy(field.range)
-            case Tag.entityTag: question.entityTag = payload.copy(field.range)
+            case Tag.key: query.key = payload.copy(field.range)
+            case Tag.request: query.request = payload.copy(field.range)
+            case Tag.entityTag: query.entityTag = payload.copy(field.range)
             case Tag.position:
-                question.positions.append(try structure.fixedSizeValue(payload, field))
-            case Tag.invalidation: question.invalidations.append(payload.copy(field.range))
-            case Tag.requestID: question.trace.requestID = payload.copy(field.range)
-            case Tag.traceParent: question.trace.traceParent = payload.copy(field.range)
-            case Tag.traceState: question.trace.traceState = payload.copy(field.range)
+                query.positions.append(try structure.fixedSizeValue(payload, field))
+            case Tag.invalidation: query.invalidations.append(payload.copy(field.range))
+            case Tag.requestID: query.trace.requestID = payload.copy(field.range)
+            case Tag.traceParent: query.trace.traceParent = payload.copy(field.range)
+            case Tag.traceState: query.trace.traceState = payload.copy(field.range)
             default: continue
             }
         }
-        if let limit = question.exceededLimit { throw .tooLong(limit) }
-        return question
+        if let limit = query.exceededLimit { throw .tooLong(limit) }
+        return query
     }
 }
