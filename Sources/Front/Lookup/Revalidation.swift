@@ -11,8 +11,8 @@ import Telemetry
 import Tiers
 import Wire
 
-/// The stored responses that a fetch validates at its origin, and their updates by responses without
-/// a body.
+/// The stored responses that a fetch validates at its origin, and their updates by responses
+/// without a body.
 struct Revalidation {
     /// The fetch that validates.
     let fetch: ActiveFetch
