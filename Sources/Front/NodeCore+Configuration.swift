@@ -163,40 +163,37 @@ extension DiskStore.Settings {
 extension OriginSettings {
     /// Creates the settings of the origin clients from a configuration.
     init(_ configuration: Configuration, _ budget: DescriptorBudget) {
-        self.init()
-        idleConnectionsMax = budget.idlePerLoop
-        // A fetch uses one connection, and a single loop may run all fetches.
-        connectionsMax = budget.fetchesMax + idleConnectionsMax
-        admission = OriginAdmission.Settings(
-            connectionsMax: configuration.originConnections,
-            queueMax: configuration.originQueueLimit,
-            circuit: CircuitLimits(
-                failures: configuration.originCircuitFailures,
-                openInterval: configuration.originCircuitTime),
-            clientPercent: configuration.clientShare, uploadPercent: NodeSettings.uploadPercent)
-        dnsCache = DNSCache.Settings(
-            lifetime: configuration.dnsTTL, failureLifetime: configuration.dnsFailureTTL,
-            namesMax: configuration.dnsNamesLimit)
-        queueLimit = configuration.originQueueTimeout
-        redirectsMax = configuration.originRedirects
-        bodyBytesMax = UInt64(configuration.originBodyLimit)
-        headFieldsMax = configuration.originFieldsLimit
+        self.init(
+            connectLimit: configuration.originConnectTimeout,
+            headLimit: configuration.originFirstByteTimeout,
+            idleLimit: configuration.originIdleTimeout, bodyRateMin: configuration.originMinRate,
+            totalLimit: configuration.originTotalTimeout,
+            queueLimit: configuration.originQueueTimeout,
+            redirectsMax: configuration.originRedirects,
+            bodyBytesMax: UInt64(configuration.originBodyLimit),
+            headBytesMax: configuration.originHeadLimit,
+            headFieldsMax: configuration.originFieldsLimit,
+            // A fetch uses one connection, and a single loop may run all fetches.
+            connectionsMax: budget.fetchesMax + budget.idlePerLoop,
+            idleConnectionsMax: budget.idlePerLoop,
+            idleConnectionsPerOriginMax: configuration.originIdleConnections,
+            idleConnectionLimit: configuration.originKeepalive,
+            admission: OriginAdmission.Settings(
+                connectionsMax: configuration.originConnections,
+                queueMax: configuration.originQueueLimit,
+                circuit: CircuitLimits(
+                    failures: configuration.originCircuitFailures,
+                    openInterval: configuration.originCircuitTime),
+                clientPercent: configuration.clientShare,
+                uploadPercent: NodeSettings.uploadPercent),
+            dnsCache: DNSCache.Settings(
+                lifetime: configuration.dnsTTL, failureLifetime: configuration.dnsFailureTTL,
+                namesMax: configuration.dnsNamesLimit))
         proxy = configuration.originProxy.map {
             ForwardProxy(
                 OriginAuthority(host: $0.host, port: $0.port),
                 resolvesNames: configuration.originProxyNames == .proxy)
         }
         trustStore = configuration.tlsMaterial.origins
-        connectLimit = configuration.originConnectTimeout
-        headLimit = configuration.originFirstByteTimeout
-        idleLimit = configuration.originIdleTimeout
-        bodyRateMin = configuration.originMinRate
-        totalLimit = configuration.originTotalTimeout
-        headBytesMax = configuration.originHeadLimit
-        idleConnectionsPerOriginMax = configuration.originIdleConnections
-        idleConnectionLimit = configuration.originKeepalive
-        // The bytes that a stalled client can pin, and that can still arrive for a paused fetch.
-        receiveBufferBytes = 16 << 10
-        receiveWindowBytes = 128 << 10
     }
 }

@@ -1,125 +1,21 @@
-import Glibc
 import Ground
 import NIOCore
-import NIOPosix
 import Wire
 
 extension OriginClient {
     /// Opens `connection` to `target`, through the proxy if there is one, and notifies its
     /// transaction, if it still has one.
     func connect(_ connection: OriginConnection, to target: ConnectTarget) {
-        guard let proxy = settings.proxy else { return connectDirectly(connection, to: target) }
-        let host = proxy.authority.host
-        if let literal = proxy.authority.literalAddress {
-            return connect(connection, to: target, through: [literal], "no address")
-        }
-        guard let lookup = addresses(of: host) else {
-            return attemptFailed(connection, "too many host names are being looked up")
-        }
-        lookup.assumeIsolated().whenComplete { result in
+        ConnectAttempt(
+            connection: connection, target: target, settings: settings, lookups: lookups,
+            loop: loop
+        ) { result in
             switch result {
-            case .success(let addresses):
-                self.connect(connection, to: target, through: addresses[...], "no address")
-            case .failure: self.attemptFailed(connection, "the proxy's name was not found")
+            case .success((let channel, let remote)):
+                self.attemptConnected(connection, channel, to: remote)
+            case .failure(let failure): self.attemptFailed(connection, failure)
             }
-        }
-    }
-
-    private func connectDirectly(_ connection: OriginConnection, to target: ConnectTarget) {
-        guard case .address(let address) = target,
-            let socket = Self.socketAddress(address, connection.origin.port)
-        else { return attemptFailed(connection, "no usable address") }
-        bootstrap(connection, nil).connect(to: socket).assumeIsolated().whenComplete { result in
-            switch result {
-            case .success(let channel):
-                let remote = channel.remoteAddress?.ipAddress.flatMap { IPAddress($0) }
-                self.attemptConnected(connection, channel, to: remote.map { .address($0) })
-            case .failure(let error):
-                self.attemptFailed(
-                    connection, Self.reason(error), isLocal: Self.isLocalResourceError(error))
-            }
-        }
-    }
-
-    /// Tries the proxy's addresses one after the other; `reason` is the failure of the last one.
-    private func connect(
-        _ connection: OriginConnection, to target: ConnectTarget,
-        through addresses: ArraySlice<IPAddress>, _ reason: String
-    ) {
-        guard let proxy = settings.proxy, connection.transaction != nil,
-            let address = addresses.first,
-            let socket = Self.socketAddress(address, proxy.authority.port)
-        else { return attemptFailed(connection, "the proxy: \(reason)") }
-        let opened = loop.makePromise(of: Void.self)
-        let tunnel = ProxyConnectHandler(
-            to: authority(of: target, connection), settings: settings, opened: opened)
-        bootstrap(connection, tunnel).connect(to: socket).assumeIsolated().whenComplete { result in
-            switch result {
-            case .success(let channel):
-                opened.futureResult.assumeIsolated().whenComplete { result in
-                    self.tunnelCompleted(connection, channel, to: target, result)
-                }
-            case .failure(let error):
-                // A connection that was never open has no handler that could complete the promise.
-                opened.fail(error)
-                self.connect(
-                    connection, to: target, through: addresses.dropFirst(), Self.reason(error))
-            }
-        }
-    }
-
-    private func tunnelCompleted(
-        _ connection: OriginConnection, _ channel: any Channel, to target: ConnectTarget,
-        _ result: Result<Void, any Error>
-    ) {
-        do {
-            try result.get()
-            attemptConnected(connection, channel, to: target)
-        } catch {
-            channel.close(promise: nil)
-            attemptFailed(connection, Self.reason(error))
-        }
-    }
-
-    /// Returns the target of CONNECT (RFC 9110 §9.3.6: host and port, the port always).
-    private func authority(of target: ConnectTarget, _ connection: OriginConnection) -> String {
-        switch target {
-        case .name: connection.origin.description
-        case .address(let address):
-            OriginAuthority(host: address.description, port: connection.origin.port).description
-        }
-    }
-
-    private static func socketAddress(_ address: IPAddress, _ port: UInt16) -> SocketAddress? {
-        try? SocketAddress(ipAddress: address.description, port: Int(port))
-    }
-
-    /// Creates a bootstrap for `connection` whose channels contain `handler` and read only on
-    /// request.
-    private func bootstrap(
-        _ connection: OriginConnection, _ handler: ProxyConnectHandler?
-    ) -> ClientBootstrap {
-        let bound = NIOLoopBound((connection, handler), eventLoop: loop)
-        let window = ChannelOptions.Types.SocketOption.Value(settings.receiveWindowBytes)
-        // The transaction's connect limit expires first; this one only overrides NIO's shorter
-        // default.
-        let limit = settings.connectLimit + .seconds(1)
-        return ClientBootstrap(group: loop)
-            .channelOption(.autoRead, value: false)
-            .channelOption(.maxMessagesPerRead, value: 1)
-            .channelOption(
-                .recvAllocator,
-                value: FixedSizeRecvByteBufferAllocator(capacity: settings.receiveBufferBytes)
-            )
-            .channelOption(.socketOption(.so_rcvbuf), value: window)
-            .connectTimeout(.nanoseconds(limit.nanoseconds))
-            .channelInitializer { channel in
-                channel.eventLoop.makeCompletedFuture {
-                    let (connection, handler) = bound.value
-                    if let handler { try channel.pipeline.syncOperations.addHandler(handler) }
-                    connection.channelCreated(channel)
-                }
-            }
+        }.start()
     }
 
     private func attemptConnected(
@@ -137,8 +33,14 @@ extension OriginClient {
             }
             transaction.attemptSucceeded(connection, remote: remote)
         } catch {
-            attemptFailed(connection, Self.reason(error))
+            attemptFailed(connection, ConnectFailure(error))
         }
+    }
+
+    private func attemptFailed(_ connection: OriginConnection, _ failure: ConnectFailure) {
+        connectionClosed(connection)
+        connection.transaction?.attemptFailed(
+            connection, reason: failure.reason, isLocal: failure.isLocal)
     }
 
     /// Starts the TLS handshake on a connection, and notifies its transaction, if it still has one.
@@ -187,35 +89,6 @@ extension OriginClient {
                 return tlsCompleted(connection, .failure(TLSFailure(.truncated, as: .client)))
             }
             connection.transaction?.attemptTLSCompleted(connection, .success(()))
-        }
-    }
-
-    private func attemptFailed(
-        _ connection: OriginConnection, _ reason: String, isLocal: Bool = false
-    ) {
-        connectionClosed(connection)
-        connection.transaction?.attemptFailed(connection, reason: reason, isLocal: isLocal)
-    }
-
-    /// True if the system refused a descriptor, port or memory, which is not the origin's fault.
-    private static func isLocalResourceError(_ error: any Error) -> Bool {
-        let own: [CInt] = [EMFILE, ENFILE, EADDRNOTAVAIL, ENOBUFS, ENOMEM]
-        return (error as? IOError).map { own.contains($0.errnoCode) } ?? false
-    }
-
-    /// Returns the reason in words; it contains no addresses.
-    private static func reason(_ error: any Error) -> String {
-        if let refused = error as? ProxyConnectHandler.ConnectRejected { return refused.reason }
-        if case .connectTimeout? = error as? ChannelError { return "timed out" }
-        guard let error = error as? IOError else { return "failed" }
-        return switch error.errnoCode {
-        case ECONNREFUSED: "refused"
-        case ECONNRESET: "reset"
-        case ETIMEDOUT: "timed out"
-        case EHOSTUNREACH, ENETUNREACH: "unreachable"
-        case EMFILE, ENFILE: "this node has no descriptor left"
-        case EADDRNOTAVAIL: "this node has no port or address left for it"
-        default: "error \(error.errnoCode)"
         }
     }
 }

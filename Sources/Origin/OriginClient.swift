@@ -1,7 +1,5 @@
-import Glibc
 package import Ground
 package import NIOCore
-import NIOPosix
 import Wire
 
 /// The origin client of one event loop; confined to that loop.
@@ -25,7 +23,7 @@ package final class OriginClient {
     /// ``reconfigure(settings:addressGuard:patterns:)``.
     package private(set) var addressGuard: AddressGuard
     private var patterns: [OriginPattern]
-    private let resolver: any NameResolver
+    let lookups: NameLookups
     private var pool: OriginConnectionPool
     var sharedConnections: SharedConnections
     var tlsCache = OriginTLSCache()
@@ -34,7 +32,6 @@ package final class OriginClient {
     private var systemTrustStore: OriginTrustStore?
     private(set) var connections: [OriginConnectionID: OriginConnection] = [:]
     private(set) var transactions: [UInt64: OriginTransaction] = [:]
-    private var lookups: [String: EventLoopFuture<[IPAddress]>] = [:]
     private var connectionsStarted: UInt64 = 0
     private var transactionsStarted: UInt64 = 0
     private var idleTimer: Scheduled<Void>?
@@ -47,25 +44,26 @@ package final class OriginClient {
     ///   - resolver: resolves names.
     ///   - addressGuard: checks every address before and after connecting.
     ///   - patterns: the origins that may be fetched from; none if empty.
-    ///   - coordinator: the coordinator shared with the clients of other loops; `nil` for one of
-    ///     its own.
+    ///   - coordinator: the coordinator shared with the clients of other loops.
     ///   - settings: the limits.
     ///   - now: reads the boot clock.
     package init(
         loop: any EventLoop, resolver: any NameResolver, addressGuard: AddressGuard,
-        patterns: [OriginPattern], coordinator: OriginCoordinator? = nil,
-        settings: OriginSettings = OriginSettings(), now: @escaping @Sendable () -> Instant
+        patterns: [OriginPattern], coordinator: OriginCoordinator,
+        settings: OriginSettings, now: @escaping @Sendable () -> Instant
     ) {
         self.loop = loop
-        self.resolver = resolver
         self.addressGuard = addressGuard
         self.patterns = patterns
         self.settings = settings
         self.now = now
-        self.coordinator = coordinator ?? OriginCoordinator(settings)
+        self.coordinator = coordinator
+        lookups = NameLookups(
+            by: resolver, on: loop, coordinator: coordinator, countMax: settings.lookupsMax,
+            now: now)
         pool = OriginConnectionPool(settings: settings)
         sharedConnections = SharedConnections(waitingMax: settings.sharedWaitingMax)
-        loopNumber = self.coordinator.register(self, on: loop)
+        loopNumber = coordinator.register(self, on: loop)
     }
 
     /// Starts a fetch.
@@ -202,7 +200,9 @@ extension OriginClient {
         let origin = transaction.request.origin
         if let literal = origin.literalAddress { return transaction.resolved(.success([literal])) }
         if settings.proxy?.resolvesNames == true { return transaction.resolutionDelegatedToProxy() }
-        guard let lookup = addresses(of: origin.host) else { return transaction.lookupsExhausted() }
+        guard let lookup = lookups.addresses(of: origin.host) else {
+            return transaction.lookupsExhausted()
+        }
         lookup.assumeIsolated().whenComplete { result in
             transaction.resolved(
                 result.mapError { $0 as? ResolveFailure ?? .failed(String(describing: $0)) })
@@ -213,43 +213,6 @@ extension OriginClient {
     /// a connection.
     func expireAddresses(_ origin: OriginAuthority) {
         if origin.literalAddress == nil { coordinator.expireAddresses(origin.host, now: now()) }
-    }
-
-    /// Returns the addresses of a name, from the cache or from the resolver; `nil` if too many
-    /// names are being looked up.
-    ///
-    /// The wait for a silent resolver is short if stale addresses are known (RFC 8767 §5).
-    func addresses(of host: String) -> EventLoopFuture<[IPAddress]>? {
-        switch coordinator.cachedResolution(host, now: now()) {
-        case .addresses(let addresses)?: return loop.makeSucceededFuture(addresses)
-        case .notFound?: return loop.makeFailedFuture(ResolveFailure.nameNotFound)
-        case .failed(let reason)?: return loop.makeFailedFuture(ResolveFailure.failed(reason))
-        case nil: break
-        }
-        guard let lookup = lookup(host) else { return nil }
-        guard let known = coordinator.staleAddresses(host, now: now()) else { return lookup }
-        let promise = loop.makePromise(of: [IPAddress].self)
-        let patience = schedule(at: now() + DNSCache.clientResponseTimeout) {
-            promise.succeed(known)
-        }
-        lookup.assumeIsolated().whenComplete { result in
-            patience.cancel()
-            promise.completeWith(result)
-        }
-        return promise.futureResult
-    }
-
-    private func lookup(_ host: String) -> EventLoopFuture<[IPAddress]>? {
-        if let running = lookups[host] { return running }
-        guard lookups.count < settings.lookupsMax else { return nil }
-        let (exchange, now) = (coordinator, now)
-        let lookup = resolver.addresses(of: host, on: loop).hop(to: loop)
-            .map { Result<[IPAddress], ResolveFailure>.success($0) }
-            .recover { .failure($0 as? ResolveFailure ?? .failed(String(describing: $0))) }
-            .flatMapThrowing { try exchange.recordResolution($0, of: host, now: now()).get() }
-        lookups[host] = lookup
-        lookup.assumeIsolated().whenComplete { _ in self.lookups[host] = nil }
-        return lookup
     }
 
     /// Returns the idle connection to `origin` that was used last, for which admission control has
@@ -290,14 +253,6 @@ extension OriginClient {
             connection.markIdle()
             armIdleTimer()
         }
-    }
-
-    /// Runs `task` on the loop at `deadline` or shortly after; the caller cancels it when it is not
-    /// needed.
-    func schedule(at deadline: Instant, _ task: @escaping () -> Void) -> Scheduled<Void> {
-        // A clock that runs behind the loop's must not make a timer that fires early spin.
-        let left = max(1_000_000, (deadline - now()).nanoseconds)
-        return loop.assumeIsolated().scheduleTask(in: .nanoseconds(left), task)
     }
 }
 
@@ -349,7 +304,7 @@ extension OriginClient {
 
     private func armIdleTimer() {
         guard idleTimer == nil, let deadline = pool.deadline else { return }
-        idleTimer = schedule(at: deadline) { [weak self] in
+        idleTimer = loop.schedule(at: deadline, now: now()) { [weak self] in
             guard let self else { return }
             idleTimer = nil
             for id in pool.removeExpired(now: now()) { retire(id) }

@@ -214,7 +214,9 @@ extension OriginFetch {
             guard let bodyLength, bodyLength <= Self.discardedBytesMax else {
                 return followRedirect()
             }
-            discardTimer = client.schedule(at: client.now() + Self.discardLimit) { [weak self] in
+            let now = client.now()
+            discardTimer = client.loop.schedule(at: now + Self.discardLimit, now: now) {
+                [weak self] in
                 self?.followRedirect()
             }
         }

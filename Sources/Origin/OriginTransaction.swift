@@ -314,7 +314,7 @@ extension OriginTransaction {
         if timer != nil, timerDue <= deadline { return }
         timer?.cancel()
         timerDue = deadline
-        timer = client.schedule(at: deadline) { [weak self] in
+        timer = client.loop.schedule(at: deadline, now: client.now()) { [weak self] in
             guard let self else { return }
             timer = nil
             perform(stateMachine.ticked(now: client.now()))

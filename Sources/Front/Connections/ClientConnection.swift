@@ -41,6 +41,12 @@ extension ClientConnection {
         guard plane == .admin else { return idleSince }
         return client.isAuthenticated ? nil : client.openedAt
     }
+
+    /// Returns true if an admin connection has not authenticated in time.
+    func hasAuthenticationTimedOut(_ now: Instant) -> Bool {
+        guard plane == .admin, let client, !client.isAuthenticated else { return false }
+        return now >= client.openedAt + NodeSettings.authenticationTimeout
+    }
 }
 
 extension Channel {

@@ -20,11 +20,11 @@ extension HTTP1Connection: ResponseWriter {
         write(body)
     }
 
-    var socketWritableBytes: Int { context.map(writer.writableBytes) ?? 0 }
+    var socketWritableBytes: Int { context.map(output.writer.writableBytes) ?? 0 }
 
     func sendDirectly(_ send: (CInt) -> Int) -> Int {
         guard let context else { return 0 }
-        let taken = writer.sendDirectly(context, send)
+        let taken = output.writer.sendDirectly(context, send)
         if plane == .data { loopContext.counters.add(.sentBytes, taken) }
         return taken
     }
@@ -51,7 +51,7 @@ extension HTTP1Connection: ResponseWriter {
     }
 
     func retain(_ entry: MemoryEntry) {
-        retainedEntries.append(entry)
+        output.retain(entry)
     }
 
     func resumeRequests() {
@@ -63,12 +63,10 @@ extension HTTP1Connection: ResponseWriter {
 
     /// Writes everything buffered to the socket.
     func flush() {
-        guard hasUnflushed, let context else { return }
-        hasUnflushed = false
-        if writer.flush(context) { socketDrained() }
-        if queuedBytes > 0, !writeStall.isActive {
-            writeStall.begin(bufferedBytes, SystemClock.now(), settings)
-        }
+        guard output.hasUnflushed, let context else { return }
+        output.hasUnflushed = false
+        if output.writer.flush(context) { socketDrained() }
+        output.watchStall(context, settings)
     }
 
     func close() {
@@ -112,9 +110,6 @@ extension HTTP1Connection: ResponseWriter {
         if discardedBytes > settings.lingerBytesMax { close() }
     }
 
-    /// True if no further request is processed.
-    var isLast: Bool { phase == .ending || phase == .lingering || phase == .closed }
-
     /// Requests the read that was held back, if there is one.
     func resumeReading() {
         guard isReadPending, let context else { return }
@@ -137,12 +132,10 @@ extension HTTP1Connection: ResponseWriter {
             handler.proceed()
             // Input that arrived while the client read nothing.
             if handler.acceptsUpload { consumeInput() }
+        } else if phase.acceptsRequests {
+            consumeInput()
         } else {
-            switch phase {
-            case .idle, .head, .body: consumeInput()
-            case .ending: return queuedBytes == 0 ? beginLingering() : ()
-            case .lingering, .closed: return
-            }
+            return phase == .ending && queuedBytes == 0 ? beginLingering() : ()
         }
         flush()
         if queuedBytes < NodeSettings.queuedBytesMax { resumeReading() }
@@ -153,9 +146,8 @@ extension HTTP1Connection: ResponseWriter {
     /// Releases the entries after the socket has accepted everything, and schedules what continues
     /// then.
     func socketDrained() {
-        retainedEntries.removeAll(keepingCapacity: true)
-        resetQueuedBytes()
-        if writeStall.isActive { endWriteStall() }
+        output.drained()
+        if output.stall.isActive { endWriteStall() }
         if response.isDraining || hasInputEnded, isQuiescent { return scheduleEnd() }
         guard response.isResponding || phase == .ending || isReadPending || input.readableBytes > 0
         else { return }
@@ -165,16 +157,10 @@ extension HTTP1Connection: ResponseWriter {
 
     /// Ends the detection of a stalled client, whose next time limit starts now.
     private func endWriteStall() {
-        writeStall.end()
-        guard !response.isResponding else { return }
-        switch phase {
-        case .idle: deadline = SystemClock.now() + settings.idleTimeout
-        case .head where isReadPending: deadline = SystemClock.now() + settings.headTimeout
-        case .body where isReadPending: deadline = SystemClock.now() + settings.bodyTimeout
-        default: break
-        }
+        output.stall.end()
+        guard !response.isResponding, phase.acceptsRequests, phase == .idle || isReadPending,
+            let limit = phase.timeLimit(settings)
+        else { return }
+        deadline = SystemClock.now() + limit
     }
-
-    /// Output bytes that the socket has not accepted.
-    var bufferedBytes: Int { context?.channel.queuedBytes ?? queuedBytes }
 }

@@ -14,7 +14,7 @@ extension HTTP1Connection {
         var taken = input
         input = ByteBuffer()
         let used = consume(taken.readableBytesUInt8Span)
-        guard !isLast else { return }
+        guard phase.acceptsRequests else { return }
         taken.moveReaderIndex(forwardBy: used)
         if taken.readableBytes == 0 { taken.clear() } else { taken.discardReadBytes() }
         input = taken
@@ -68,7 +68,7 @@ extension HTTP1Connection {
             phase = .head
             return nil
         case .refused(let refusal):
-            if isFirstRequest, switchToHTTP2(bytes, from: start) { return nil }
+            if isFirstRequest, HTTP2Connection.replace(self, bytes, from: start) { return nil }
             phase = .idle
             if plane == .data { loopContext.counters.add(.requestsMalformed) }
             refuse(.malformed(refusal))
@@ -88,24 +88,6 @@ extension HTTP1Connection {
         }
     }
 
-    /// Switches the connection to HTTP/2 if the client begins with its preface (prior knowledge,
-    /// RFC 9113 §3.3); returns false if it does not.
-    private func switchToHTTP2(_ bytes: Span<UInt8>, from start: Int) -> Bool {
-        let preface = Array("PRI * HTTP/2.0\r\n".utf8)
-        guard plane == .data, bytes.count - start >= preface.count, let context,
-            let client = response.client, !client.isSecure,
-            bytes.copy(start..<start + preface.count) == preface
-        else { return false }
-        let rest = ByteBuffer(bytes: bytes.copy(start..<bytes.count))
-        let pipeline = context.pipeline.syncOperations
-        let next = HTTP2Connection(on: loopContext, client: client)
-        do { try pipeline.addHandler(next, position: .after(self)) } catch { return false }
-        context.fireChannelRead(wrapInboundOut(rest))
-        if response.isDraining { next.drain() }
-        pipeline.removeHandler(self, promise: nil)
-        return true
-    }
-
     /// Refuses a request that is malformed or late, and ends the connection.
     func refuse(_ problem: Problem) {
         let request = bufferedRequest.take()
@@ -119,13 +101,12 @@ extension HTTP1Connection {
     /// Begins to read the body of a request that is not forwarded; it is buffered for the handler
     /// or dropped, and the next request follows it.
     private func beginBody(_ bytes: Span<UInt8>, now: Instant) {
-        let framing = handler.parser.framing
-        bufferedRequest = BufferedRequest(copying: handler.parser, bytes, handler.headRange)
-        if case .length(let length) = framing, length > settings.requestBodyBytesMax {
-            return refuse(.bodyTooLarge(bytesMax: settings.requestBodyBytesMax))
+        let request = BufferedRequest(copying: handler.parser, bytes, handler.headRange)
+        bufferedRequest = request
+        if let problem = request.bodyProblem(bytesMax: settings.requestBodyBytesMax) {
+            return refuse(problem)
         }
-        bodyDecoder = BodyDecoder(framing)
-        bodyBytes = 0
+        bodyDecoder = BodyDecoder(handler.parser.framing)
         phase = .body
         deadline = now + settings.bodyTimeout
         guard handler.parser.expectsContinue else { return }
@@ -139,11 +120,11 @@ extension HTTP1Connection {
         while true {
             switch bodyDecoder.next(bytes, from: position) {
             case .data(let extent, let next):
-                bodyBytes += UInt64(extent.count)
                 bufferedRequest?.appendBody(bytes.extracting(extent.range), plane: plane)
                 position = next
-                if bodyBytes > settings.requestBodyBytesMax {
-                    refuse(.bodyTooLarge(bytesMax: settings.requestBodyBytesMax))
+                let bytesMax = settings.requestBodyBytesMax
+                if let problem = bufferedRequest?.bodyProblem(bytesMax: bytesMax) {
+                    refuse(problem)
                     return nil
                 }
             case .needsMore:
@@ -174,17 +155,17 @@ extension HTTP1Connection {
     /// after the bytes consumed.
     private func forwardBody(_ bytes: Span<UInt8>, from start: Int, now: Instant) -> Int {
         var position = start
-        while handler.upload?.source != nil {
+        while let pending = handler.pendingResponse, pending.upload?.source != nil {
             switch bodyDecoder.next(bytes, from: position) {
             case .data(let extent, let next):
                 position = next
-                handler.upload?.received(ByteBuffer(bytes: bytes.copy(extent.range)), now: now)
+                pending.upload?.received(ByteBuffer(bytes: bytes.copy(extent.range)), now: now)
             case .needsMore: return bytes.count
             case .end(let next):
-                handler.pendingResponse?.uploadEnded(bodyDecoder.trailers, now: now)
+                pending.uploadEnded(bodyDecoder.trailers, now: now)
                 return next
             case .refused(let refusal):
-                handler.pendingResponse?.uploadRejected(.malformedBody(refusal))
+                pending.uploadRejected(.malformedBody(refusal))
                 return bytes.count
             }
         }
@@ -217,17 +198,14 @@ extension HTTP1Connection {
             if handler.upload != nil, input.readableBytes == 0 { uploadTruncated() }
             return
         }
-        switch phase {
-        case .idle, .head, .body: endInput()
-        case .lingering: close()
-        case .ending, .closed: break
-        }
+        if phase == .lingering { close() } else { endInput() }
     }
 
     /// Drops an incomplete request after the end of the input, and closes if nothing is queued.
     func endInput() {
-        guard !response.isResponding, input.readableBytes == 0 || phase != .idle else { return }
-        guard phase == .idle || phase == .head || phase == .body else { return }
+        guard !response.isResponding, phase.acceptsRequests,
+            input.readableBytes == 0 || phase != .idle
+        else { return }
         input.clear()
         bufferedRequest = nil
         phase = .idle

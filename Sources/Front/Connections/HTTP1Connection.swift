@@ -19,22 +19,6 @@ final class HTTP1Connection: ChannelDuplexHandler, RemovableChannelHandler, Clie
     typealias OutboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
-    /// The state of the connection while its handler sends no response.
-    enum Phase {
-        /// Between two requests, with no byte of the next one read.
-        case idle
-        /// A request head was read in part.
-        case head
-        /// The body of a buffered request is being read; the response follows it.
-        case body
-        /// The last response is complete, but not all of it has reached the socket.
-        case ending
-        /// The last response has reached the socket; input is discarded until the client closes
-        /// (RFC 9112 §9.6).
-        case lingering
-        case closed
-    }
-
     let loopContext: EventLoopContext
     /// Handler of the requests of this connection.
     let handler: RequestHandler
@@ -42,11 +26,9 @@ final class HTTP1Connection: ChannelDuplexHandler, RemovableChannelHandler, Clie
     let response: ResponseSender
     /// Index in ``ConnectionTable/all``.
     var index = 0
-    var phase = Phase.idle
+    var phase = HTTP1Phase.idle
     /// Instant by which the client must have sent what ``phase`` waits for.
     var deadline = Instant.distantFuture
-    /// Detects a client that stops reading.
-    var writeStall = WriteStall()
     var context: ChannelHandlerContext?
     /// True if the parser's limits differ from those in the current settings.
     var hasOutdatedLimits = false
@@ -58,26 +40,19 @@ final class HTTP1Connection: ChannelDuplexHandler, RemovableChannelHandler, Clie
     var isFirstRequest = true
     /// Bytes read from the socket and not yet processed.
     var input = ByteBuffer()
-    /// Memory entries that own the bytes queued for the socket.
-    var retainedEntries: [MemoryEntry] = []
-    /// Output that was not yet flushed.
-    let writer = SocketWriter()
-    /// Bytes written since the socket last had accepted everything.
-    private(set) var queuedBytes = 0
-    /// True if output was written since the last flush.
-    var hasUnflushed = false
+    /// Responses on their way to the socket.
+    var output = ConnectionOutput(entriesCount: 8)
     /// True if the client has closed its sending side.
     var hasInputEnded = false
     /// True if a read that the channel requested is held back.
     var isReadPending = false
-    /// Bytes of the buffered request body so far.
-    var bodyBytes: UInt64 = 0
     /// Input bytes discarded since the last response.
     var discardedBytes = 0
 
     var plane: Plane { handler.plane }
     var client: Client? { response.client }
     var settings: NodeSettings { loopContext.settings }
+    var queuedBytes: Int { output.queuedBytes }
 
     /// Creates a connection for a channel of the loop of `loopContext`.
     init(on loopContext: EventLoopContext, plane: Plane, client: Client) {
@@ -85,14 +60,13 @@ final class HTTP1Connection: ChannelDuplexHandler, RemovableChannelHandler, Clie
         handler = RequestHandler(on: loopContext, plane: plane, protocolVersion: .http1)
         response = handler.response
         response.client = client
-        retainedEntries.reserveCapacity(8)
     }
 
     // MARK: The channel
 
     func handlerAdded(context: ChannelHandlerContext) {
         self.context = context
-        if client?.isSecure == false { writer.open(context) }
+        if client?.isSecure == false { output.writer.open(context) }
         response.writer = self
         loopContext.connections.add(self)
         deadline = SystemClock.now() + settings.idleTimeout
@@ -107,7 +81,7 @@ final class HTTP1Connection: ChannelDuplexHandler, RemovableChannelHandler, Clie
     }
 
     func channelInactive(context: ChannelHandlerContext) {
-        writer.close()
+        output.writer.close()
         context.fireChannelInactive()
     }
 
@@ -115,15 +89,14 @@ final class HTTP1Connection: ChannelDuplexHandler, RemovableChannelHandler, Clie
     func handlerRemoved(context: ChannelHandlerContext) {
         phase = .closed
         handler.connectionClosed()
-        writer.close()
-        retainedEntries.removeAll()
+        output.close()
         loopContext.connections.remove(self)
         self.context = nil
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         var buffer = unwrapInboundIn(data)
-        if !hasUnflushed { loopContext.headBuffers.begin() }
+        if !output.hasUnflushed { loopContext.headBuffers.begin() }
         if phase == .lingering || phase == .ending { return discard(buffer.readableBytes) }
         guard input.readableBytes == 0, !isInputPaused else {
             input.writeBuffer(&buffer)
@@ -131,7 +104,7 @@ final class HTTP1Connection: ChannelDuplexHandler, RemovableChannelHandler, Clie
             return
         }
         let used = consume(buffer.readableBytesUInt8Span)
-        guard used < buffer.readableBytes, !isLast else { return }
+        guard used < buffer.readableBytes, phase.acceptsRequests else { return }
         buffer.moveReaderIndex(forwardBy: used)
         input.clear()
         input.writeBuffer(&buffer)
@@ -161,7 +134,7 @@ final class HTTP1Connection: ChannelDuplexHandler, RemovableChannelHandler, Clie
     ///
     /// Output that was not flushed is covered by the next flush.
     func channelWritabilityChanged(context: ChannelHandlerContext) {
-        guard context.channel.isWritable, !hasUnflushed else { return }
+        guard context.channel.isWritable, !output.hasUnflushed else { return }
         socketDrained()
     }
 
@@ -180,15 +153,8 @@ final class HTTP1Connection: ChannelDuplexHandler, RemovableChannelHandler, Clie
     @inline(__always)
     func write(_ buffer: ByteBuffer) {
         guard context != nil else { return }
-        queuedBytes += buffer.readableBytes
         if plane == .data { loopContext.counters.add(.sentBytes, buffer.readableBytes) }
-        hasUnflushed = true
-        writer.append(buffer)
-    }
-
-    /// Sets ``queuedBytes`` to zero, after the socket has accepted everything.
-    func resetQueuedBytes() {
-        queuedBytes = 0
+        output.append(buffer)
     }
 }
 
@@ -197,11 +163,9 @@ final class HTTP1Connection: ChannelDuplexHandler, RemovableChannelHandler, Clie
 extension HTTP1Connection {
     /// Checks the deadlines; called every ``EventLoopContext/tick``.
     func ticked(_ now: Instant) {
-        if writeStall.isActive {
-            guard writeStall.checkProgress(bufferedBytes, now, settings) else {
-                loopContext.counters.add(.timeoutsSend)
-                return abort()
-            }
+        if output.hasStalled(context, now, settings) {
+            loopContext.counters.add(.timeoutsSend)
+            return abort()
         }
         if response.isResponding {
             handler.ticked(now)
@@ -211,7 +175,7 @@ extension HTTP1Connection {
         guard now >= deadline else { return }
         switch phase {
         // Not idle until its response was accepted, and sends nothing while reads are held back.
-        case .idle where writeStall.isActive: return
+        case .idle where output.stall.isActive: return
         case .head where isReadPending, .body where isReadPending: return
         case .idle:
             loopContext.counters.add(.timeoutsIdle)
@@ -239,21 +203,10 @@ extension HTTP1Connection {
         if isQuiescent { close() }
     }
 
-    /// Returns true if an admin connection has not authenticated in time.
-    private func hasAuthenticationTimedOut(_ now: Instant) -> Bool {
-        guard plane == .admin, let client, !client.isAuthenticated else { return false }
-        return now >= client.openedAt + NodeSettings.authenticationTimeout
-    }
-
     /// A partially read head counts as idle, because it is no request yet.
     var idleSince: Instant? {
-        guard !response.isResponding, queuedBytes == 0 else { return nil }
-        switch phase {
-        case .idle: return deadline - settings.idleTimeout
-        case .head: return deadline - settings.headTimeout
-        case .lingering: return deadline - settings.lingerTimeout
-        case .body, .ending, .closed: return nil
-        }
+        guard !response.isResponding, queuedBytes == 0, phase != .body else { return nil }
+        return phase.timeLimit(settings).map { deadline - $0 }
     }
 
     /// True if nothing is in progress in either direction.
@@ -271,13 +224,45 @@ extension HTTP1Connection {
         if response.client?.remote == "-", loopContext.hasAccessLog {
             response.client?.recordRemoteAddress()
         }
-        guard !response.isResponding else { return writeStall.reconfigure(settings, after: old) }
-        switch phase {
-        case .idle: deadline.shift(from: old.idleTimeout, to: settings.idleTimeout)
-        case .head: deadline.shift(from: old.headTimeout, to: settings.headTimeout)
-        case .body: deadline.shift(from: old.bodyTimeout, to: settings.bodyTimeout)
-        case .ending, .lingering, .closed: break
+        output.stall.reconfigure(settings, after: old)
+        guard !response.isResponding, let limit = phase.timeLimit(settings),
+            let oldLimit = phase.timeLimit(old)
+        else { return }
+        deadline.shift(from: oldLimit, to: limit)
+    }
+}
+
+/// The state of an ``HTTP1Connection`` while its handler sends no response.
+enum HTTP1Phase {
+    /// Between two requests, with no byte of the next one read.
+    case idle
+    /// A request head was read in part.
+    case head
+    /// The body of a buffered request is being read; the response follows it.
+    case body
+    /// The last response is complete, but not all of it has reached the socket.
+    case ending
+    /// The last response has reached the socket; input is discarded until the client closes (RFC
+    /// 9112 §9.6).
+    case lingering
+    case closed
+
+    /// True if further requests are processed.
+    var acceptsRequests: Bool {
+        switch self {
+        case .idle, .head, .body: true
+        case .ending, .lingering, .closed: false
         }
-        writeStall.reconfigure(settings, after: old)
+    }
+
+    /// Returns the time limit of the client's next step; `nil` if none is expected.
+    func timeLimit(_ settings: NodeSettings) -> Interval? {
+        switch self {
+        case .idle: settings.idleTimeout
+        case .head: settings.headTimeout
+        case .body: settings.bodyTimeout
+        case .lingering: settings.lingerTimeout
+        case .ending, .closed: nil
+        }
     }
 }

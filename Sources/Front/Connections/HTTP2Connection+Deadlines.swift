@@ -7,7 +7,7 @@ import Wire
 /// Management by the event loop context.
 extension HTTP2Connection: ClientConnection {
     func ticked(_ now: Instant) {
-        if writeStall.isActive, !writeStall.checkProgress(bufferedBytes, now, settings) {
+        if output.hasStalled(context, now, settings) {
             loopContext.counters.add(.timeoutsSend)
             return abort()
         }
@@ -34,7 +34,7 @@ extension HTTP2Connection: ClientConnection {
         } else if let since = session.connectionStalledSince, since + settings.sendTimeout <= now {
             loopContext.counters.add(.timeoutsSend)
             session.goAway(.enhanceYourCalm)
-        } else if session.openStreamCount == 0, now >= deadline, !writeStall.isActive {
+        } else if session.openStreamCount == 0, now >= deadline, !output.stall.isActive {
             loopContext.counters.add(.timeoutsIdle)
             session.goAway(.noError)
         }
@@ -53,7 +53,7 @@ extension HTTP2Connection: ClientConnection {
     }
 
     var idleSince: Instant? {
-        guard queuedBytes == 0 else { return nil }
+        guard output.queuedBytes == 0 else { return nil }
         switch phase {
         case .open:
             return session.openStreamCount == 0 ? deadline - settings.idleTimeout : nil
@@ -71,7 +71,7 @@ extension HTTP2Connection: ClientConnection {
 
     func settingsChanged(from old: NodeSettings) {
         deadline.shift(from: old.idleTimeout, to: settings.idleTimeout)
-        writeStall.reconfigure(settings, after: old)
+        output.stall.reconfigure(settings, after: old)
         if client?.remote == "-", loopContext.hasAccessLog { client?.recordRemoteAddress() }
     }
 }

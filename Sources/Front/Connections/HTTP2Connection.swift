@@ -39,13 +39,9 @@ final class HTTP2Connection: ChannelDuplexHandler, MissSchedulerWaiter {
     var phase = Phase.open
     /// Instant by which a request must arrive while no stream is open.
     var deadline = Instant.distantFuture
-    var writeStall = WriteStall()
-    private var context: ChannelHandlerContext?
-    private let writer = SocketWriter()
-    /// Bytes written since the socket last had accepted everything.
-    private(set) var queuedBytes = 0
-    /// Memory entries that own the bytes queued for the socket.
-    private var retainedEntries: [MemoryEntry] = []
+    private(set) var context: ChannelHandlerContext?
+    /// Frames on their way to the socket.
+    var output = ConnectionOutput()
     /// True during a read, after which output is flushed.
     private var isReading = false
     /// True during a flush, which must not be entered again.
@@ -71,26 +67,45 @@ final class HTTP2Connection: ChannelDuplexHandler, MissSchedulerWaiter {
         connectedClient = client
     }
 
+    /// Replaces an HTTP/1 connection whose client begins with the HTTP/2 preface in `bytes` from
+    /// `start` on (prior knowledge, RFC 9113 §3.3); returns false if it does not.
+    static func replace(
+        _ connection: HTTP1Connection, _ bytes: Span<UInt8>, from start: Int
+    ) -> Bool {
+        let preface = Array("PRI * HTTP/2.0\r\n".utf8)
+        guard connection.plane == .data, bytes.count - start >= preface.count,
+            let context = connection.context, let client = connection.client, !client.isSecure,
+            bytes.copy(start..<start + preface.count) == preface
+        else { return false }
+        let rest = ByteBuffer(bytes: bytes.copy(start..<bytes.count))
+        let pipeline = context.pipeline.syncOperations
+        let next = HTTP2Connection(on: connection.loopContext, client: client)
+        do { try pipeline.addHandler(next, position: .after(connection)) } catch { return false }
+        context.fireChannelRead(NIOAny(rest))
+        if connection.response.isDraining { next.drain() }
+        pipeline.removeHandler(connection, promise: nil)
+        return true
+    }
+
     // MARK: The channel
 
     func handlerAdded(context: ChannelHandlerContext) {
         self.context = context
-        if !connectedClient.isSecure { writer.open(context) }
+        if !connectedClient.isSecure { output.writer.open(context) }
         loopContext.connections.add(self)
         deadline = SystemClock.now() + settings.idleTimeout
         if loopContext.hasAccessLog { connectedClient.recordRemoteAddress() }
     }
 
     func channelInactive(context: ChannelHandlerContext) {
-        writer.close()
+        output.writer.close()
         context.fireChannelInactive()
     }
 
     func handlerRemoved(context: ChannelHandlerContext) {
         phase = .closed
-        writer.close()
         session.transportClosed(.cancel)
-        retainedEntries.removeAll()
+        output.close()
         loopContext.connections.remove(self)
         self.context = nil
     }
@@ -110,7 +125,7 @@ final class HTTP2Connection: ChannelDuplexHandler, MissSchedulerWaiter {
 
     /// Holds reading back while the client leaves too much output unread.
     func read(context: ChannelHandlerContext) {
-        if phase == .open, queuedBytes >= Self.queuedBytesMax || session.isReceivingPaused {
+        if phase == .open, output.queuedBytes >= Self.queuedBytesMax || session.isReceivingPaused {
             isReadPending = true
         } else {
             context.read()
@@ -127,9 +142,8 @@ final class HTTP2Connection: ChannelDuplexHandler, MissSchedulerWaiter {
     /// Releases the entries after the socket has accepted everything, and schedules what continues
     /// then.
     private func socketDrained() {
-        retainedEntries.removeAll(keepingCapacity: true)
-        queuedBytes = 0
-        writeStall.end()
+        output.drained()
+        output.stall.end()
         guard phase == .ending || session.hasOutput || isReadPending else { return }
         // Deferred: the flush that led to this call is still on the call stack.
         loopContext.loop.assumeIsolated().execute { [self] in outputDrained() }
@@ -166,32 +180,31 @@ final class HTTP2Connection: ChannelDuplexHandler, MissSchedulerWaiter {
         guard !isReading, !isFlushing, phase == .open, let context else { return }
         isFlushing = true
         defer { isFlushing = false }
-        let queuedBefore = queuedBytes
-        while queuedBytes < Self.queuedBytesMax, session.hasOutput {
+        let queuedBefore = output.queuedBytes
+        while output.queuedBytes < Self.queuedBytesMax, session.hasOutput {
             now = SystemClock.now()
             let bytes = session.takeOutput(
-                into: &writer.buffers, bytesMax: Self.queuedBytesMax - queuedBytes, now: now)
+                into: &output.writer.buffers, bytesMax: Self.queuedBytesMax - output.queuedBytes,
+                now: now)
             guard bytes > 0 else { break }
-            queuedBytes += bytes
+            output.queuedBytes += bytes
         }
-        loopContext.counters.add(.sentBytes, queuedBytes - queuedBefore)
-        if writer.flush(context) { socketDrained() }
-        if queuedBytes > 0, !writeStall.isActive {
-            writeStall.begin(bufferedBytes, SystemClock.now(), settings)
-        }
+        loopContext.counters.add(.sentBytes, output.queuedBytes - queuedBefore)
+        if output.writer.flush(context) { socketDrained() }
+        output.watchStall(context, settings)
         if session.isFinished { beginEnding() }
     }
 
     /// Continues the output after the socket has accepted everything.
     private func outputDrained() {
-        if phase == .ending { return queuedBytes == 0 ? beginLingering() : () }
+        if phase == .ending { return output.queuedBytes == 0 ? beginLingering() : () }
         flush()
         resumeReading()
     }
 
     /// Requests the read that was held back, unless output or session still pause input.
     private func resumeReading() {
-        guard isReadPending, queuedBytes < Self.queuedBytesMax, !session.isReceivingPaused,
+        guard isReadPending, output.queuedBytes < Self.queuedBytesMax, !session.isReceivingPaused,
             let context
         else {
             return
@@ -213,11 +226,8 @@ final class HTTP2Connection: ChannelDuplexHandler, MissSchedulerWaiter {
     /// Keeps a memory entry until the socket has accepted everything that is queued.
     func retain(_ entry: MemoryEntry) {
         // With nothing queued, no event would release the entry.
-        if queuedBytes > 0 || isFlushing { retainedEntries.append(entry) }
+        if output.queuedBytes > 0 || isFlushing { output.retain(entry) }
     }
-
-    /// Output bytes that the socket has not accepted.
-    var bufferedBytes: Int { context?.channel.queuedBytes ?? queuedBytes }
 
     // MARK: The end
 
@@ -228,7 +238,7 @@ final class HTTP2Connection: ChannelDuplexHandler, MissSchedulerWaiter {
     private func beginEnding() {
         guard phase == .open else { return }
         phase = .ending
-        if queuedBytes == 0 { beginLingering() }
+        if output.queuedBytes == 0 { beginLingering() }
     }
 
     /// Shuts down the sending side after the last frame reached the socket.

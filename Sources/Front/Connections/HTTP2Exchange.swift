@@ -31,8 +31,6 @@ final class HTTP2Exchange: ResponseWriter {
     private var pendingTrailers: Trailers?
     /// The request whose body is being read before its response.
     private var bufferedRequest: BufferedRequest?
-    /// Bytes of the buffered request body so far.
-    private var discardedBytes: UInt64 = 0
     /// Instant by which that body must have ended.
     private var deadline = Instant.distantFuture
 
@@ -113,12 +111,11 @@ final class HTTP2Exchange: ResponseWriter {
     /// the response on a stream that is reset while they send.
     private func beginDiscarding(_ head: Span<UInt8>, now: Instant) {
         let settings = handler.settings
-        bufferedRequest = BufferedRequest(copying: handler.parser, head, handler.headRange)
-        if case .length(let length) = handler.parser.framing, length > settings.requestBodyBytesMax
-        {
-            return refuse(.bodyTooLarge(bytesMax: settings.requestBodyBytesMax))
+        let request = BufferedRequest(copying: handler.parser, head, handler.headRange)
+        bufferedRequest = request
+        if let problem = request.bodyProblem(bytesMax: settings.requestBodyBytesMax) {
+            return refuse(problem)
         }
-        discardedBytes = 0
         deadline = now + settings.bodyTimeout
         guard handler.parser.expectsContinue else { return }
         send(interim: RequestHandler.continueResponse)
@@ -126,12 +123,10 @@ final class HTTP2Exchange: ResponseWriter {
 
     /// Counts a piece of a body that is not forwarded, and opens the flow-control window for it.
     private func discard(_ bytes: Int) {
-        guard bufferedRequest != nil, let stream else { return }
+        guard let bufferedRequest, let stream else { return }
         session?.consume(stream, bytes: bytes)
-        discardedBytes += UInt64(bytes)
         let bytesMax = handler.settings.requestBodyBytesMax
-        guard discardedBytes > bytesMax else { return }
-        refuse(.bodyTooLarge(bytesMax: bytesMax))
+        if let problem = bufferedRequest.bodyProblem(bytesMax: bytesMax) { refuse(problem) }
     }
 
     /// Responds with `problem` to the request whose body is being read, before its end.

@@ -30,52 +30,59 @@ struct OfferedLocation {
     var variant: (index: VariantIndex, names: FieldNames)?
 }
 
+/// The placement of a response among the variants of its URL.
+struct EntryPlacement {
+    /// Key of the variant, and the index that lists its selecting fields; `nil` under the request's
+    /// own key.
+    var variant: (key: EntryKey, index: VariantIndex)?
+    /// Request fields that select the response.
+    let nominated: FieldNames
+
+    /// Key of the variant; `nil` under the request's own key.
+    var key: EntryKey? { variant?.key }
+
+    /// Returns the disk name of the response, given that of the URL's primary entry; `nil` without
+    /// one.
+    func name(primary: EntryName?) -> EntryName? {
+        primary.map { name in key.map { EntryName(ofKey: $0.key) } ?? name }
+    }
+}
+
 /// Storage of responses and variant indexes.
 extension EntryStore {
-    /// The location of a response to a request.
-    enum StorageLocation {
-        /// Under the request's key.
-        case primary
-        /// Under the key of a variant; the index lists the selecting fields.
-        case variant(EntryKey, VariantIndex)
-        /// Not storable: the selecting field values are too long for a key.
-        case unstorable
-    }
-
-    /// Returns the location of a response selected by the fields `names`.
+    /// Returns the placement of a response selected by the fields `names`.
     ///
     /// - Parameters:
     ///   - query: the request that the response belongs to.
     ///   - names: the request fields that select the response; empty for none.
     ///   - claimsIndex: true to insert the variant index at once, so that two concurrent responses
     ///     share one generation.
-    /// - Returns: the location; `StorageLocation.primary` if no field selects the response and the
-    ///   key has no variants.
-    func location(
+    /// - Returns: the placement, which is no variant if no field selects the response and the key
+    ///   has no variants; `nil` if the selecting field values are too long for a key.
+    func placement(
         _ query: SiteRequest, selectedBy names: FieldNames, claimsIndex: Bool = false
-    ) -> StorageLocation {
+    ) -> EntryPlacement? {
         indexing.withLock { _ in
-            let place = locationUnlocked(query, selectedBy: names)
-            if claimsIndex, case .variant(_, let index) = place {
+            let place = placementUnlocked(query, selectedBy: names)
+            if claimsIndex, let index = place?.variant?.index {
                 claimIndex(index, of: query.primaryKey)
             }
             return place
         }
     }
 
-    /// Returns the location; requires the lock ``indexing``.
-    private func locationUnlocked(_ query: SiteRequest, selectedBy names: FieldNames)
-        -> StorageLocation
+    /// Returns the placement; requires the lock ``indexing``.
+    private func placementUnlocked(_ query: SiteRequest, selectedBy names: FieldNames)
+        -> EntryPlacement?
     {
         let current = store.find(query.key, hash: query.hash)
         let known = current.flatMap { VariantIndex(of: $0) }
-        if names.isEmpty, known == nil { return .primary }
+        if names.isEmpty, known == nil { return EntryPlacement(nominated: names) }
         var generator = SystemRandomNumberGenerator()
         let index = (known ?? VariantIndex(generation: generator.next())).adding(names)
-        guard let place = query.entryKey(of: names, index.generation, in: store) else {
-            return .unstorable
+        return query.entryKey(of: names, index.generation, in: store).map {
+            EntryPlacement(variant: ($0, index), nominated: names)
         }
-        return .variant(place, index)
     }
 
     /// Inserts a variant index if there is none.
@@ -83,8 +90,7 @@ extension EntryStore {
         let current = store.find(base.key, hash: base.hash)
         guard current.flatMap({ VariantIndex(of: $0) }) == nil,
             let entry = makeIndexEntry(
-                of: index, of: base, places: [], version: tiers.marks.version,
-                now: SystemClock.now())
+                of: index, of: base, places: [], version: tiers.marks.version)
         else { return }
         store.insert(entry)
     }
@@ -132,33 +138,32 @@ extension EntryStore {
         }
     }
 
-    /// Inserts the variant index of a key, with the variant at `place` as the newest one.
+    /// Inserts the variant index of a key, with the variant at `place` as the newest one; does
+    /// nothing for a primary entry.
     ///
     /// The index lists the keys of all variants, the newest first, so that a request for another
     /// variant can revalidate them (RFC 9111 §4.3.1), and that their total size can be limited.
     ///
     /// - Parameters:
-    ///   - index: the variant index to insert.
-    ///   - names: the fields that select the variant.
-    ///   - place: the key of the variant.
+    ///   - place: the placement of the variant.
     ///   - base: the key of the index.
     ///   - version: the invalidation version of the index.
-    ///   - now: the current time.
     ///   - inMemoryAlone: true if the variant is stored in memory only, so that the index is not
     ///     required on disk.
-    func insert(
-        _ index: VariantIndex, _ names: FieldNames, at place: EntryKey,
-        of base: PrimaryKey, version: InvalidationVersion, now: Instant, inMemoryAlone: Bool = false
+    func insertIndex(
+        listing place: EntryPlacement, of base: PrimaryKey, version: InvalidationVersion,
+        inMemoryAlone: Bool = false
     ) {
+        guard let (key, index) = place.variant else { return }
         indexing.withLock { _ in
-            insertUnlocked(index, names, at: place, of: base, version, now, inMemoryAlone)
+            insertUnlocked(index, place.nominated, at: key, of: base, version, inMemoryAlone)
         }
     }
 
     /// Inserts the variant index; requires the lock ``indexing``.
     private func insertUnlocked(
         _ made: VariantIndex, _ names: FieldNames, at place: EntryKey,
-        of base: PrimaryKey, _ version: InvalidationVersion, _ now: Instant, _ inMemoryAlone: Bool
+        of base: PrimaryKey, _ version: InvalidationVersion, _ inMemoryAlone: Bool
     ) {
         let current = store.find(base.key, hash: base.hash)
         var index = made
@@ -181,7 +186,7 @@ extension EntryStore {
         for number in surplus { removeVariant(places.remove(at: number)) }
         counters.add(.variantsDropped, surplus.count)
         let entry = makeIndexEntry(
-            of: index, of: base, places: places, version: version, now: now, isOnDisk: isOnDisk)
+            of: index, of: base, places: places, version: version, isOnDisk: isOnDisk)
         if let entry { insert(entry) }
     }
 
@@ -213,13 +218,13 @@ extension EntryStore {
     /// Creates the entry of a variant index; returns `nil` if memory has no capacity.
     private func makeIndexEntry(
         of index: VariantIndex, of base: PrimaryKey, places: [[UInt8]],
-        version: InvalidationVersion,
-        now: Instant, isOnDisk: Bool = true
+        version: InvalidationVersion, isOnDisk: Bool = true
     ) -> MemoryEntry? {
         var head: [UInt8] = []
         index.append(to: &head)
         let facts = EntryMetadata(
-            size: 0, generatedAt: now, freshUntil: .distantFuture, flags: .isVariantIndex,
+            size: 0, generatedAt: SystemClock.now(), freshUntil: .distantFuture,
+            flags: .isVariantIndex,
             lastModified: nil, date: SystemClock.wallTime(), entityTag: .empty)
         return makeMarkerEntry(
             head, facts, of: base, tags: places, version: version, isOnDisk: isOnDisk)

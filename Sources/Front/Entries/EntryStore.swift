@@ -53,6 +53,21 @@ final class EntryStore: Sendable {
         disk?.enqueueWrite(entry, now: SystemClock.now())
     }
 
+    /// Inserts a response that was fetched, and the variant index that lists it if it is a variant.
+    ///
+    /// - Parameters:
+    ///   - entry: the response.
+    ///   - place: its placement.
+    ///   - base: the key of the URL's primary entry.
+    ///   - isOffered: true to offer the response to its other owners.
+    func insert(
+        _ entry: MemoryEntry, at place: EntryPlacement, of base: PrimaryKey, isOffered: Bool = false
+    ) {
+        insert(entry)
+        if isOffered { offer(entry) }
+        insertIndex(listing: place, of: base, version: entry.version)
+    }
+
     /// Returns true if a fetched response of this name is also stored on this node's disk.
     ///
     /// The owner of a URL stores all its variants, because their names have one position on the
@@ -102,7 +117,8 @@ final class EntryStore: Sendable {
     func storeVariantIndex(of taken: OfferedLocation, version: InvalidationVersion) {
         guard let (index, names) = taken.variant else { return }
         let base = taken.primaryKey
-        insert(index, names, at: taken.entryKey, of: base, version: version, now: SystemClock.now())
+        let place = EntryPlacement(variant: (taken.entryKey, index), nominated: names)
+        insertIndex(listing: place, of: base, version: version)
         // The index may be in memory alone, from a time when other nodes owned the key.
         guard let view = disk?.view, !view.contains(EntryName(ofKey: base.key).digest),
             let kept = store.find(base.key, hash: base.hash)

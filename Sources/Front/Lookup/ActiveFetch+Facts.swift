@@ -1,5 +1,6 @@
 import Ground
 import HTTPRules
+import NIOCore
 import Origin
 import Peering
 import Platform
@@ -158,7 +159,7 @@ extension ActiveFetch {
     }
 
     /// Returns true if the response must no longer be served, even if it was valid on arrival.
-    func isUnusable(_ state: borrowing State) -> Bool {
+    func isUnusable(_ state: borrowing FetchState) -> Bool {
         let isShared = state.lookup.fetch.isShared
         switch state.progress.outcome {
         case .receiving(let response):
@@ -168,6 +169,65 @@ extension ActiveFetch {
             let facts = state.progress.staleFallback == nil ? entry.metadata : nil
             return validity(entry.tags, facts, isShared: isShared) == .unusable
         case .pending, .failed: return false
+        }
+    }
+}
+
+/// Memory for the entry of a fetch.
+extension ActiveFetch {
+    /// Reserves memory for a body of `length` bytes, or of unknown length, with its head; returns
+    /// false if it is too large to be kept or there is no capacity.
+    ///
+    /// - Parameters:
+    ///   - length: length of the body in bytes; `nil` if unknown.
+    ///   - head: the head of the entry.
+    ///   - name: the disk name of the URL's primary entry; `nil` without one.
+    ///   - place: the placement of the entry.
+    /// - Returns: true if the memory was reserved.
+    func reserveEntry(
+        _ length: UInt64?, _ head: RenderedHead, name: EntryName?, at place: EntryPlacement
+    ) -> Bool {
+        if let length, length > siteRequest.policy.objectBytesMax { return false }
+        let overhead = MemoryEntry.overhead(
+            keyBytes: place.key?.key.count ?? key.count, headBytes: head.bytes.count,
+            bodyBytes: length ?? 0)
+        let body = length.map(BodyLayout.capacity) ?? FetchedResponse.reservedBytes(growingTo: 0)
+        return reserve(
+            overhead + body,
+            weighedBy: context.node.entries.admissionHash(
+                of: place.name(primary: name), at: place.key?.hash ?? hash))
+    }
+
+    /// Creates the entry of a body that arrived in one piece; returns `nil` if memory has no
+    /// capacity.
+    func makeEntry(
+        _ body: [ByteBuffer], _ name: EntryName?, tags: [[UInt8]], place: EntryKey?,
+        _ facts: EntryMetadata, _ head: RenderedHead
+    ) -> MemoryEntry? {
+        state.withLock { state in
+            state.body = BodyBuffer(isRetained: true)
+            for piece in body { state.body.append(piece) }
+            return state.makeEntry(self, name, tags, place, facts, head)
+        }
+    }
+
+    /// Creates an entry of the stored body with new metadata and head; returns `nil` if memory has
+    /// no capacity for the head.
+    func makeFreshenedEntry(
+        _ stale: MemoryEntry, _ name: EntryName?, tags: [[UInt8]], place: EntryKey? = nil,
+        _ facts: EntryMetadata, _ head: RenderedHead
+    ) -> MemoryEntry? {
+        let place = place ?? EntryKey(key: key, hash: hash)
+        let overhead = MemoryEntry.overhead(
+            keyBytes: place.key.count, headBytes: head.bytes.count,
+            tagBytes: MemoryEntry.bytes(of: tags), bodyBytes: stale.body.size)
+        return state.withLock { state in
+            guard state.reservation.grow(by: overhead) else { return nil }
+            state.reservation.transfer(overhead)
+            return MemoryEntry(
+                key: place.key, hash: place.hash, name: name, metadata: facts, head: head.bytes,
+                layout: head.layout, tags: tags, version: invalidationVersion, body: stale.body,
+                account: context.node.store.account, share: siteRequest.share)
         }
     }
 }

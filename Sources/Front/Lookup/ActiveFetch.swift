@@ -29,31 +29,7 @@ final class ActiveFetch: Sendable {
     /// Settings at the start of the fetch; they apply to its end.
     let settings: NodeSettings
     /// The state, guarded by its lock.
-    let state: Mutex<State>
-
-    /// The mutable state of a fetch.
-    struct State {
-        /// The state machine.
-        var lookup: Lookup
-        /// Body bytes that are held.
-        var body = BodyBuffer(isRetained: false)
-        /// First and last bytes of the body.
-        var bodyEdges = BodyEdges()
-        /// Memory reserved for the body.
-        var reservation: FetchReservation
-        /// Progress of the response.
-        var progress: FetchSnapshot.Progress
-        /// Start of the origin fetch; `nil` if there was none.
-        var originFetchStartedAt: Instant?
-        /// Cache tags of the response; empty before its head is known.
-        var tags: [[UInt8]] = []
-        /// Loops with waiting readers: bit n stands for loop n.
-        var waitingLoops: UInt64 = 0
-        /// Size of the small window of a body that is not kept, in bytes.
-        let windowBytesMin: Int
-        /// Maximum bytes that a reader may take of data not yet in a chunk.
-        let unchunkedBytesMax: Int
-    }
+    let state: Mutex<FetchState>
 
     /// Creates a fetch that has not started.
     ///
@@ -91,7 +67,7 @@ final class ActiveFetch: Sendable {
             patience: settings.slowReaderTimeout,
             contendedPatience: settings.contendedSlowReaderTimeout)
         state = Mutex(
-            State(
+            FetchState(
                 lookup: Lookup(wish, fetch), reservation: FetchReservation(context.node.store),
                 progress: FetchSnapshot.Progress(staleEntry: stale),
                 windowBytesMin: settings.windowBytesMin,
@@ -294,10 +270,11 @@ final class ActiveFetch: Sendable {
     ///   - nominated: request fields that select it.
     ///   - staleFallback: not `nil` if it stands in for a failed origin.
     ///   - isFromPeer: true if it comes from a peer.
+    ///   - isFromDisk: true if it was loaded from disk into memory.
     func storedResponseUsed(
         _ entry: MemoryEntry, isShared: Bool, isStored: Bool, isValidated: Bool = false,
         nominated: FieldNames = FieldNames(), staleFallback: FetchSnapshot.StaleFallback? = nil,
-        isFromPeer: Bool = false
+        isFromPeer: Bool = false, isFromDisk: Bool = false
     ) {
         update { state, effects in
             guard !state.isFinished else { return }
@@ -305,7 +282,7 @@ final class ActiveFetch: Sendable {
             state.progress.isStored = isStored
             state.progress.staleFallback = staleFallback
             state.progress.isValidated = isValidated
-            state.progress.outcome = .stored(entry)
+            state.progress.outcome = isFromDisk ? .loadedFromDisk(entry) : .stored(entry)
             state.lookup.fetch.storedResponseUsed(
                 isShared: isShared, nominated: nominated,
                 validity: validity(
@@ -322,18 +299,6 @@ final class ActiveFetch: Sendable {
     /// Records a stored entry to revalidate.
     func setStaleEntry(_ stale: MemoryEntry) {
         state.withLock { $0.progress.staleEntry = stale }
-    }
-
-    /// Completes the fetch with an entry loaded from disk into memory.
-    func diskEntryLoaded(_ entry: MemoryEntry, nominated: FieldNames = FieldNames()) {
-        update { state, effects in
-            guard !state.isFinished else { return }
-            state.progress.outcome = .loadedFromDisk(entry)
-            state.lookup.fetch.storedResponseUsed(
-                isShared: true, nominated: nominated,
-                validity: validity(entry.tags, entry.metadata, isShared: true),
-                effects: &effects)
-        }
     }
 
     /// Records a 304 whose validator matches none of the stored responses; readers begin anew.
@@ -367,7 +332,7 @@ final class ActiveFetch: Sendable {
     ///
     /// - Returns: all effects; the rest is for the driver.
     @discardableResult
-    func update(_ step: (inout State, inout [LookupEffect]) -> Void) -> [LookupEffect] {
+    func update(_ step: (inout FetchState, inout [LookupEffect]) -> Void) -> [LookupEffect] {
         var effects: [LookupEffect] = []
         let hungryLoops = state.withLock { state in
             step(&state, &effects)

@@ -217,7 +217,9 @@ final class DiskSource: ResponseSource {
         }
         if isInserted { context.store.insert(entry, requestVersion: fetch.invalidationVersion) }
         context.touch(entry, now: now)
-        fetch.diskEntryLoaded(entry, nominated: query.nominated(of: entry))
+        fetch.storedResponseUsed(
+            entry, isShared: true, isStored: true, nominated: query.nominated(of: entry),
+            isFromDisk: true)
         finish()
         if query.reuse(entry.metadata, now: now) == .stale(.whileRevalidate) {
             context.revalidateInBackground(

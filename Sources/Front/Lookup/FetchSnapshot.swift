@@ -71,7 +71,7 @@ struct FetchSnapshot: Sendable {
     let isUnusable: Bool
 
     /// Creates a snapshot of `state`; `isVoid` becomes ``isUnusable``.
-    init(_ state: borrowing ActiveFetch.State, isVoid: Bool) {
+    init(_ state: borrowing FetchState, isVoid: Bool) {
         let fetch = state.lookup.fetch
         progress = state.progress
         phase = fetch.phase

@@ -5,22 +5,51 @@ import NIOCore
 import Store
 import Telemetry
 
-/// The parts of a response with an accepted head that are required until the end of the body.
-struct AcceptedResponse {
+/// The head of an origin's response, evaluated by the rules of its site.
+struct EvaluatedResponse {
     /// The head, limited by redirects.
     let head: ResponseHead
+    /// Result of the caching rules.
     let cacheability: Cacheability
-    let storageDecision: StorageDecision
     /// Request fields that select the response.
-    let nominated: FieldNames
-    /// Key of a variant; `nil` for the request's own key.
-    let entryKey: EntryKey?
-    /// Variant index to insert; `nil` for a primary entry.
-    let variantIndex: VariantIndex?
-    /// Cache tags of the response.
-    let tags: [[UInt8]]
+    let vary: VaryNames
     /// Times of request and response.
     let timing: Freshness.ResponseTiming
+
+    /// Evaluates a response.
+    ///
+    /// - Parameters:
+    ///   - head: the head of the response.
+    ///   - query: the request.
+    ///   - timing: when the response was requested and received.
+    ///   - redirects: the redirects that led to it, which limit its freshness.
+    ///   - asGet: true to evaluate a response to HEAD as one to GET.
+    init(
+        _ head: ResponseHead, to query: SiteRequest, _ timing: Freshness.ResponseTiming,
+        by redirects: [Redirect], asGet: Bool = false
+    ) {
+        var cacheability = query.policy.evaluate(head, query, timing, asGet: asGet)
+        for redirect in redirects { query.policy.limit(&cacheability, by: redirect) }
+        self.head = head.restricted(by: redirects, cacheability)
+        self.cacheability = cacheability
+        self.timing = timing
+        vary = query.policy.varyNames(of: self.head)
+    }
+
+    /// Returns the head to store, with a body of `size` bytes or, for `nil`, of unknown size.
+    func storedHead(size: UInt64?, under policy: SitePolicy) -> StoredHead {
+        policy.storedHead(head, size: size, cacheability, received: timing.receivedWallTime)
+    }
+}
+
+/// The parts of a response with an accepted head that are required until the end of the body.
+struct AcceptedResponse {
+    let evaluated: EvaluatedResponse
+    let storageDecision: StorageDecision
+    /// Where the response is stored, if it is.
+    let placement: EntryPlacement
+    /// Cache tags of the response.
+    let tags: [[UInt8]]
 }
 
 /// A response of which the readers have received nothing, not even the head, until its first bytes
@@ -41,7 +70,7 @@ struct HeldResponse {
     init(response: AcceptedResponse, length: UInt64?) {
         self.response = response
         self.length = length
-        probe = ImageProbe(response.head)
+        probe = ImageProbe(response.evaluated.head)
     }
 
     /// The kind of the body, as far as it is known.

@@ -19,46 +19,42 @@ extension OriginSource {
     ///   - receipt: when the response was requested and received.
     func accept(_ head: ResponseHead, _ length: UInt64?, _ receipt: Freshness.ResponseTiming) {
         let plan = siteRequest.policy
-        var examination = plan.evaluate(head, siteRequest, receipt)
-        for redirect in redirects { plan.limit(&examination, by: redirect) }
-        let redirected = head.restricted(by: redirects, examination)
-        let vary = plan.varyNames(of: redirected)
+        let evaluated = EvaluatedResponse(head, to: siteRequest, receipt, by: redirects)
+        let nominated = evaluated.vary.names
         var acceptance = StorageDecision(
-            examination, vary, status: head.status,
+            evaluated.cacheability, evaluated.vary, status: head.status,
             before: driver.storedState(staleEntry, now: receipt.receivedAt))
-        if let problem = plan.problem(of: head, examination) {
+        if let problem = plan.problem(of: head, evaluated.cacheability) {
             if problem == .encodedImage { context.counters.add(.imagesCoded) }
-            let absence = plan.negativeResponse(head, examination, receipt, by: redirects)
-            if let staleEntry, absence != nil || acceptance.invalidatesStored {
-                context.node.entries.remove(staleEntry)
-            }
-            if let absence, storeNegativeResponse(problem, absence, of: head, vary.names) {
+            let absence = plan.negativeResponse(
+                head, evaluated.cacheability, receipt, by: redirects)
+            if absence != nil || acceptance.invalidatesStored { removeStaleEntry() }
+            if let absence, storeNegativeResponse(problem, absence, of: head, nominated) {
                 return discardResponse(length)
             }
-            return discardResponse(problem, length, nominated: vary.names)
+            return discardResponse(problem, length, nominated: nominated)
         }
-        var place: EntryKey?
-        var index: VariantIndex?
+        var place: EntryPlacement?
         if acceptance.isStorable {
-            switch context.node.entries.location(
-                siteRequest, selectedBy: vary.names, claimsIndex: true)
-            {
-            case .primary: break
-            case .variant(let found, let names): (place, index) = (found, names)
-            case .unstorable: acceptance.hasKey = false
-            }
+            place = context.node.entries.placement(
+                siteRequest, selectedBy: nominated, claimsIndex: true)
+            if place == nil { acceptance.hasKey = false }
         }
-        if let staleEntry, acceptance.invalidatesStored { context.node.entries.remove(staleEntry) }
+        if acceptance.invalidatesStored { removeStaleEntry() }
         if shouldFetchPart(acceptance, head, length) { return switchToPart(length) }
         let response = AcceptedResponse(
-            head: redirected, cacheability: examination, storageDecision: acceptance,
-            nominated: vary.names, entryKey: place, variantIndex: index,
-            tags: tags(of: head), timing: receipt)
+            evaluated: evaluated, storageDecision: acceptance,
+            placement: place ?? EntryPlacement(nominated: nominated), tags: tags(of: head))
         if plan.imageRules == nil {
             deliver(response, length)
         } else {
             holdUntilRecognised(HeldResponse(response: response, length: length))
         }
+    }
+
+    /// Removes the stored response that the request selects, because it is no longer valid.
+    private func removeStaleEntry() {
+        if let staleEntry { context.node.entries.remove(staleEntry) }
     }
 
     /// Stores a negative response, in memory only, for requests that agree in the fields `names`;
@@ -68,15 +64,12 @@ extension OriginSource {
     private func storeNegativeResponse(
         _ problem: Problem, _ absence: Cacheability, of response: ResponseHead, _ names: FieldNames
     ) -> Bool {
-        var variant: (place: EntryKey, index: VariantIndex)?
         // If variants exist, the absence of one says nothing of the others.
         var names = names
         names.formUnion(siteRequest.expected(in: context.store))
-        switch context.node.entries.location(siteRequest, selectedBy: names, claimsIndex: true) {
-        case .primary: break
-        case .variant(let place, let index): variant = (place, index)
-        case .unstorable: return false
-        }
+        let place = context.node.entries.placement(
+            siteRequest, selectedBy: names, claimsIndex: true)
+        guard let place else { return false }
         var body: [UInt8] = []
         problem.document.append(to: &body)
         let size = UInt64(body.count)
@@ -87,7 +80,7 @@ extension OriginSource {
         (facts.staleIfErrorSeconds, facts.staleWhileRevalidateSeconds) = (0, 0)
         let tags = tags(of: response)
         let overhead = MemoryEntry.overhead(
-            keyBytes: variant?.place.key.count ?? siteRequest.key.count,
+            keyBytes: place.key?.key.count ?? siteRequest.key.count,
             headBytes: head.bytes.count,
             tagBytes: MemoryEntry.bytes(of: tags), bodyBytes: size)
         guard fetch.reserve(overhead + BodyLayout.capacity(size)) else { return false }
@@ -95,12 +88,12 @@ extension OriginSource {
             FetchedResponse(metadata: facts, head: head, sizeBytes: size, isKept: true, tags: tags),
             isShared: true, nominated: names)
         fetch.bodyReceived(ByteBuffer(bytes: body))
-        let entry = fetch.completed(name: nil, tags: tags, place: variant?.place) { _ in
+        let entry = fetch.completed(name: nil, tags: tags, place: place.key) { _ in
             (facts, head)
         }
         guard let entry else { return true }
         context.node.store.insert(entry)
-        insertIndex(variant?.index, names, variant?.place, isNegative: true)
+        insertIndex(of: place, isNegative: true)
         return true
     }
 
@@ -112,22 +105,15 @@ extension OriginSource {
     ///   - isStorable: true if the body permits storage, as far as it was inspected.
     func deliver(_ response: AcceptedResponse, _ length: UInt64?, isStorable: Bool = true) {
         self.acceptedResponse = response
-        let (plan, examination) = (siteRequest.policy, response.cacheability)
-        let received = response.timing.receivedWallTime
-        let stored = plan.storedHead(
-            response.head, size: length, examination, received: received)
+        let (plan, evaluated) = (siteRequest.policy, response.evaluated)
+        let stored = evaluated.storedHead(size: length, under: plan)
         let rendered = RenderedHead(stored)
         let isKept =
             isStorable && response.storageDecision.isStorable && !fetch.isInvalidated
-            && reserveMemory(length, rendered, response.entryKey)
-        if isKept, let index = response.variantIndex, let place = response.entryKey {
-            // Before the body: concurrent requests for another variant must add theirs to the same
-            // index.
-            context.node.entries.insert(
-                index, response.nominated, at: place, of: siteRequest.primaryKey,
-                version: fetch.invalidationVersion,
-                now: response.timing.receivedAt)
-        }
+            && fetch.reserveEntry(length, rendered, name: driver.name, at: response.placement)
+        // Before the body: concurrent requests for another variant must add theirs to the same
+        // index.
+        if isKept { insertIndex(of: response.placement) }
         if response.storageDecision.isHitForMiss, plan.imageRules == nil {
             context.node.entries.recordHitForMiss(siteRequest, now: SystemClock.now())
         }
@@ -136,19 +122,18 @@ extension OriginSource {
             return discardResponse(.overloaded(.memory), length)
         }
         var given = FetchedResponse(
-            metadata: plan.metadata(examination, size: length ?? 0, stored, of: response.head),
+            metadata: plan.metadata(
+                evaluated.cacheability, size: length ?? 0, stored, of: evaluated.head),
             head: rendered, sizeBytes: length, isKept: isKept, tags: response.tags)
         if !isKept {
-            given.head = RenderedHead(
-                plan.unstoredHead(
-                    response.head, size: length, without: examination.unstoredFields,
-                    received: received))
+            given.head = unstoredHead(
+                evaluated, size: length, without: evaluated.cacheability.unstoredFields)
         }
-        given.cacheability = examination
+        given.cacheability = evaluated.cacheability
         fetch.responseHeadReceived(
             given, isShared: response.storageDecision.isCollapsible,
             isStored: isStorable && response.storageDecision.isStorable,
-            nominated: response.nominated,
+            nominated: evaluated.vary.names,
             requesterResponse: requesterResponse(given, response),
             isHitForMiss: response.storageDecision.isHitForMiss)
     }
@@ -158,32 +143,28 @@ extension OriginSource {
     private func requesterResponse(_ given: FetchedResponse, _ response: AcceptedResponse)
         -> FetchedResponse?
     {
-        guard !response.cacheability.unstoredFields.isEmpty else { return nil }
+        let evaluated = response.evaluated
+        guard !evaluated.cacheability.unstoredFields.isEmpty else { return nil }
         var own = given
-        own.head = RenderedHead(
-            siteRequest.policy.unstoredHead(
-                response.head, size: given.sizeBytes, without: FieldNames(),
-                received: response.timing.receivedWallTime))
+        own.head = unstoredHead(evaluated, size: given.sizeBytes, without: FieldNames())
         return own
     }
 
-    /// Inserts an entry, offers it to its owners, and inserts the variant index that lists it.
-    func insertEntry(
-        _ entry: MemoryEntry, _ index: VariantIndex?, _ names: FieldNames, _ place: EntryKey?
-    ) {
-        context.node.entries.insert(entry)
-        if siteRequest.policy.settings.usesPeers { context.node.entries.offer(entry) }
-        insertIndex(index, names, place)
+    /// Returns the head of a response as sent without being stored, without the fields `omitted`.
+    private func unstoredHead(
+        _ evaluated: EvaluatedResponse, size: UInt64?, without omitted: FieldNames
+    ) -> RenderedHead {
+        RenderedHead(
+            siteRequest.policy.unstoredHead(
+                evaluated.head, size: size, without: omitted,
+                received: evaluated.timing.receivedWallTime))
     }
 
-    /// Inserts the variant index that lists the entry at `place`; does nothing for a primary entry.
-    private func insertIndex(
-        _ index: VariantIndex?, _ names: FieldNames, _ place: EntryKey?, isNegative: Bool = false
-    ) {
-        guard let index, let place else { return }
-        context.node.entries.insert(
-            index, names, at: place, of: siteRequest.primaryKey, version: fetch.invalidationVersion,
-            now: SystemClock.now(),
+    /// Inserts the variant index that lists the response at `place`; does nothing for a primary
+    /// entry.
+    private func insertIndex(of place: EntryPlacement, isNegative: Bool = false) {
+        context.node.entries.insertIndex(
+            listing: place, of: siteRequest.primaryKey, version: fetch.invalidationVersion,
             inMemoryAlone: isNegative)
     }
 
@@ -192,29 +173,11 @@ extension OriginSource {
     private func tags(of head: ResponseHead) -> [[UInt8]] {
         let tags = siteRequest.policy.tags(
             of: head, key: siteRequest.key, context.siteOriginals(by: siteRequest.policy),
-            redirectedURLs: redirectedURLs)
+            redirectedURLs: redirects.finalURLs)
         if tags.droppedCount > 0 {
             context.logTruncatedTags(tags.droppedCount, of: siteRequest.key, for: fetch.correlation)
         }
         return tags.tags
-    }
-
-    /// URL from which the response came after redirects; empty without redirects.
-    var redirectedURLs: [[UInt8]] { redirects.last.map { [$0.url] } ?? [] }
-
-    /// Reserves memory for the body; returns false if it must not be kept, as far as its length is
-    /// known.
-    private func reserveMemory(_ length: UInt64?, _ head: RenderedHead, _ place: EntryKey?) -> Bool
-    {
-        if let length, length > siteRequest.policy.objectBytesMax { return false }
-        let overhead = MemoryEntry.overhead(
-            keyBytes: place?.key.count ?? siteRequest.key.count, headBytes: head.bytes.count,
-            bodyBytes: length ?? 0)
-        let body = length.map(BodyLayout.capacity) ?? FetchedResponse.reservedBytes(growingTo: 0)
-        return fetch.reserve(
-            overhead + body,
-            weighedBy: context.node.entries.admissionHash(
-                of: name(at: place), at: place?.hash ?? fetch.hash))
     }
 }
 

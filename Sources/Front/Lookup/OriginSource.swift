@@ -34,10 +34,10 @@ final class OriginSource: ResponseSource, OriginFetchDelegate {
     var acceptedResponse: AcceptedResponse?
     /// Redirects followed so far.
     private(set) var redirects: [Redirect] = []
-    /// The stored response to validate that the request selects.
-    private(set) var staleEntry: MemoryEntry?
-    /// All stored responses to validate: ``staleEntry``, or those that other requests select.
-    private(set) var validationCandidates: [MemoryEntry] = []
+    /// The stored responses that are validated.
+    private let revalidation: Revalidation
+    /// The stored response to validate that the request selects; `nil` if there is none.
+    var staleEntry: MemoryEntry? { revalidation.staleEntry }
     /// True if the response is passed to its reader unstored.
     private var isRelaying = false
     /// Bytes discarded after the fetch was over, so that the connection can be reused.
@@ -53,20 +53,13 @@ final class OriginSource: ResponseSource, OriginFetchDelegate {
         self.siteRequest = query
         fetch = driver.fetch
         context = driver.context
+        revalidation = Revalidation(driver.fetch, query, name: driver.name)
     }
 
     /// Starts the request to the origin.
     func start() {
-        staleEntry = siteRequest.mode == .whole ? fetch.staleEntry : nil
-        if let staleEntry {
-            validationCandidates = [staleEntry]
-        } else if siteRequest.mode == .whole, !siteRequest.isImage {
-            // Not for images: some origins that derive images of several types from one ignore
-            // Accept in conditional requests.
-            validationCandidates = context.node.entries.variants(of: siteRequest)
-        }
         switch siteRequest.originRequest(
-            validating: validationCandidates, for: fetch, through: context.node)
+            validating: revalidation.candidates, for: fetch, through: context.node)
         {
         case .refused(let problem): driver.fail(problem)
         case .request(let request):
@@ -143,7 +136,10 @@ final class OriginSource: ResponseSource, OriginFetchDelegate {
             return passThrough(head, bodyLength, receipt)
         }
         if head.status == 304 {
-            if !validationCandidates.isEmpty { return freshen(with: head, receipt) }
+            if !revalidation.candidates.isEmpty {
+                revalidation.freshen(with: head, receipt, by: redirects)
+                return driver.closeToReaders()
+            }
             // The node did not validate: the requester interprets the 304.
             if siteRequest.policy.imageRules == nil {
                 return passThrough(head, bodyLength, receipt)
@@ -187,33 +183,23 @@ final class OriginSource: ResponseSource, OriginFetchDelegate {
             fetch.failed(.incompleteImage)
             return driver.closeToReaders()
         }
+        let (place, evaluated) = (acceptedResponse.placement, acceptedResponse.evaluated)
         let entry = fetch.completed(
-            name: name(at: acceptedResponse.entryKey), tags: acceptedResponse.tags,
-            place: acceptedResponse.entryKey
+            name: place.name(primary: driver.name), tags: acceptedResponse.tags, place: place.key
         ) { size in
             guard ending == .complete else { return nil }
-            let stored = plan.storedHead(
-                acceptedResponse.head, size: size, acceptedResponse.cacheability,
-                received: acceptedResponse.timing.receivedWallTime)
+            let stored = evaluated.storedHead(size: size, under: plan)
             return (
-                plan.metadata(
-                    acceptedResponse.cacheability, size: size, stored, of: acceptedResponse.head),
+                plan.metadata(evaluated.cacheability, size: size, stored, of: evaluated.head),
                 RenderedHead(stored)
             )
         }
         if let entry {
-            insertEntry(
-                entry, acceptedResponse.variantIndex, acceptedResponse.nominated,
-                acceptedResponse.entryKey)
+            context.node.entries.insert(
+                entry, at: place, of: siteRequest.primaryKey, isOffered: plan.settings.usesPeers)
         }
         recordOversize()
         driver.closeToReaders()
-    }
-
-    /// Returns the disk name of a response stored under `place`, or under the request's key if
-    /// `nil`; `nil` without a disk.
-    func name(at place: EntryKey?) -> EntryName? {
-        driver.name.map { name in place.map { EntryName(ofKey: $0.key) } ?? name }
     }
 
     func originFetchFailed(_ failure: OriginFailure) {
@@ -256,7 +242,7 @@ final class OriginSource: ResponseSource, OriginFetchDelegate {
     private func passThrough(
         _ head: ResponseHead, _ length: UInt64?, _ receipt: Freshness.ResponseTiming
     ) {
-        if siteRequest.isHead { freshenByHead(head, receipt) }
+        if siteRequest.isHead { revalidation.freshenByHead(head, receipt, by: redirects) }
         let passedHead = siteRequest.policy.passThroughHead(
             head, takesTrailers: siteRequest.acceptsTrailers, received: receipt.receivedWallTime)
         guard fetch.openWindow() else { return discardResponse(.overloaded(.memory), length) }

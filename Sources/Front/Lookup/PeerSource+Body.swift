@@ -17,7 +17,7 @@ extension PeerSource {
     func completeWithEntry(_ taken: PeerResponse, _ nominated: FieldNames) -> Bool {
         let count = taken.receivedEntry.body.reduce(0) { $0 + $1.readableBytes }
         let entry = fetch.makeEntry(
-            taken.receivedEntry.body, entryName, tags: taken.entry.tags, place: variant?.place,
+            taken.receivedEntry.body, entryName, tags: taken.entry.tags, place: placement.key,
             taken.metadata, taken.head)
         guard let entry else { return false }
         context.counters.add(.peerReceivedBytes, count)
@@ -29,20 +29,7 @@ extension PeerSource {
     }
 
     /// The name under which the response is stored here.
-    private var entryName: EntryName { variant.map { EntryName(ofKey: $0.place.key) } ?? name }
-
-    /// Reserves memory for a body of `length` bytes, or of unknown length, with its head; returns
-    /// false if it is too large or there is no capacity.
-    func reserveMemory(_ length: UInt64?, _ head: RenderedHead) -> Bool {
-        if let length, length > siteRequest.policy.objectBytesMax { return false }
-        let overhead = MemoryEntry.overhead(
-            keyBytes: fetch.key.count, headBytes: head.bytes.count, bodyBytes: length ?? 0)
-        let body = length.map(BodyLayout.capacity) ?? FetchedResponse.reservedBytes(growingTo: 0)
-        return fetch.reserve(
-            overhead + body,
-            weighedBy: context.node.entries.admissionHash(
-                of: name, at: variant?.place.hash ?? fetch.hash))
-    }
+    private var entryName: EntryName? { placement.name(primary: name) }
 
     /// True if the response is worth storing in memory: this node owns it, it is popular or shared
     /// by several readers, or there is spare capacity.
@@ -77,7 +64,7 @@ extension PeerSource {
             peerResponse.entry.facts.size != nil || !siteRequest.isImage
             || fetch.completeness == .complete
         let entry = fetch.completed(
-            name: entryName, tags: peerResponse.entry.tags, place: variant?.place
+            name: entryName, tags: peerResponse.entry.tags, place: placement.key
         ) { size in
             guard isWhole else { return nil }
             var head = peerResponse.head
@@ -94,12 +81,7 @@ extension PeerSource {
 
     /// Inserts an entry, and its variant index if it is a variant.
     func insertEntry(_ entry: MemoryEntry) {
-        context.node.entries.insert(entry)
-        guard let variant else { return }
-        context.node.entries.insert(
-            variant.index, siteRequest.nominated(of: entry), at: variant.place,
-            of: siteRequest.primaryKey,
-            version: fetch.invalidationVersion, now: SystemClock.now())
+        context.node.entries.insert(entry, at: placement, of: siteRequest.primaryKey)
     }
 
     /// Reports that the rest of the body does not come from this peer.

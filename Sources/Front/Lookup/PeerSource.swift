@@ -33,9 +33,8 @@ final class PeerSource: ResponseSource, PeerRequestDelegate {
     private var pendingReply: (node: NodeID, what: PendingReply)?
     /// The accepted response, which supplies the body.
     var peerResponse: PeerResponse?
-    /// The key at which the response is stored as a variant, and the index that leads there; `nil`
-    /// if it is stored under the primary key.
-    var variant: (place: EntryKey, index: VariantIndex)?
+    /// The placement of the response.
+    var placement = EntryPlacement(nominated: FieldNames())
     /// The number of recent uses of the entry on this node.
     let frequency: UInt8
     /// The number and bytes of interim heads that peers have relayed.
@@ -273,11 +272,11 @@ final class PeerSource: ResponseSource, PeerRequestDelegate {
             return driver.peerResponseRejected(fetchesPart: true)
         }
         let nominated = siteRequest.nominated(head: head.bytes)
-        let isStored = !limits.contains(.isNoStore) && resolveEntryKey(nominated)
+        let isStored = !limits.contains(.isNoStore) && resolvePlacement(nominated)
         if !limits.contains(.isStaleIfError) {
             removeSuperseded(by: entry.status, isStored: isStored)
         }
-        let isKept = isStored && reserveMemory(length, head)
+        let isKept = isStored && fetch.reserveEntry(length, head, name: name, at: placement)
         guard isKept || fetch.openWindow() else {
             taken.request.cancel()
             return driver.fail(.overloaded(.memory))
@@ -340,17 +339,12 @@ final class PeerSource: ResponseSource, PeerRequestDelegate {
         return true
     }
 
-    /// Resolves the key for the response and sets ``variant``; returns false if it cannot be
-    /// stored.
-    private func resolveEntryKey(_ nominated: FieldNames) -> Bool {
-        switch context.node.entries.location(siteRequest, selectedBy: nominated, claimsIndex: true)
-        {
-        case .primary: return true
-        case .variant(let place, let index):
-            variant = (place, index)
-            return true
-        case .unstorable: return false
-        }
+    /// Resolves ``placement``; returns false if the response cannot be stored.
+    private func resolvePlacement(_ nominated: FieldNames) -> Bool {
+        let place = context.node.entries.placement(
+            siteRequest, selectedBy: nominated, claimsIndex: true)
+        if let place { placement = place }
+        return place != nil
     }
 
     /// Serves the stored body with the metadata and head that the peer has sent for it.
@@ -364,8 +358,8 @@ final class PeerSource: ResponseSource, PeerRequestDelegate {
         var place = EntryKey(key: stale.key, hash: stale.hash)
         if nominated != siteRequest.nominated(of: stale) {
             // A response selected by other fields than before has another key (RFC 9111 §4.1).
-            guard resolveEntryKey(nominated) else { return driver.peerResponseRejected() }
-            place = variant?.place ?? EntryKey(key: siteRequest.key, hash: siteRequest.hash)
+            guard resolvePlacement(nominated) else { return driver.peerResponseRejected() }
+            place = placement.key ?? EntryKey(key: siteRequest.key, hash: siteRequest.hash)
         }
         let entry = fetch.makeFreshenedEntry(
             stale, EntryName(ofKey: place.key), tags: taken.entry.tags, place: place, facts,

@@ -9,7 +9,11 @@ import Wire
 /// A copy of a request head, with the offsets of its lines, that outlives the read buffer.
 struct BufferedRequest {
     /// The buffered part of the request body.
-    var body: [UInt8] = []
+    private(set) var body: [UInt8] = []
+    /// Size of the request body so far, in bytes, buffered or not.
+    private var bodyBytes: UInt64 = 0
+    /// Declared size of the request body, in bytes; 0 if there is none.
+    private let declaredBodyBytes: UInt64
     /// Bytes of the head.
     let head: [UInt8]
     /// Field lines, as offsets in ``head``.
@@ -20,6 +24,7 @@ struct BufferedRequest {
     /// Appends a piece of the body, up to the limit of admin requests; those of clients are
     /// dropped.
     mutating func appendBody(_ piece: Span<UInt8>, plane side: Plane) {
+        bodyBytes += UInt64(piece.count)
         guard side == .admin, body.count <= AdminOperation.bodyBytesMax else { return }
         body += piece.copy(0..<piece.count)
     }
@@ -36,7 +41,14 @@ struct BufferedRequest {
             }
         }
         self.lines = lines
+        declaredBodyBytes = if case .length(let length) = parser.framing { length } else { 0 }
         isHTTP10 = parser.isHTTP10
+    }
+
+    /// Returns the problem of a body that has, or is declared to have, more than `bytesMax` bytes;
+    /// `nil` if it has not.
+    func bodyProblem(bytesMax: UInt64) -> Problem? {
+        max(bodyBytes, declaredBodyBytes) > bytesMax ? .bodyTooLarge(bytesMax: bytesMax) : nil
     }
 
     /// Returns which part of an entry the request selects by ranges and conditions.

@@ -88,3 +88,81 @@ package struct SystemResolver: NameResolver {
         }
     }
 }
+
+/// The name look-ups of one event loop; fetches that need the same name share one.
+///
+/// Confined to its event loop.
+final class NameLookups {
+    private let resolver: any NameResolver
+    private let loop: any EventLoop
+    private let coordinator: OriginCoordinator
+    /// Maximum number of concurrent look-ups.
+    private let countMax: Int
+    private let now: @Sendable () -> Instant
+    private var running: [String: EventLoopFuture<[IPAddress]>] = [:]
+
+    /// Creates look-ups by `resolver`, whose results are cached at `coordinator`.
+    init(
+        by resolver: any NameResolver, on loop: any EventLoop, coordinator: OriginCoordinator,
+        countMax: Int, now: @escaping @Sendable () -> Instant
+    ) {
+        self.resolver = resolver
+        self.loop = loop
+        self.coordinator = coordinator
+        self.countMax = countMax
+        self.now = now
+    }
+
+    /// Number of names being looked up.
+    var count: Int { running.count }
+
+    /// Returns the addresses of a name, from the cache or from the resolver; `nil` if too many
+    /// names are being looked up.
+    ///
+    /// The wait for a silent resolver is short if stale addresses are known (RFC 8767 §5).
+    func addresses(of host: String) -> EventLoopFuture<[IPAddress]>? {
+        switch coordinator.cachedResolution(host, now: now()) {
+        case .addresses(let addresses)?: return loop.makeSucceededFuture(addresses)
+        case .notFound?: return loop.makeFailedFuture(ResolveFailure.nameNotFound)
+        case .failed(let reason)?: return loop.makeFailedFuture(ResolveFailure.failed(reason))
+        case nil: break
+        }
+        guard let lookup = lookup(host) else { return nil }
+        guard let known = coordinator.staleAddresses(host, now: now()) else { return lookup }
+        let promise = loop.makePromise(of: [IPAddress].self)
+        let start = now()
+        let patience = loop.schedule(at: start + DNSCache.clientResponseTimeout, now: start) {
+            promise.succeed(known)
+        }
+        lookup.assumeIsolated().whenComplete { result in
+            patience.cancel()
+            promise.completeWith(result)
+        }
+        return promise.futureResult
+    }
+
+    private func lookup(_ host: String) -> EventLoopFuture<[IPAddress]>? {
+        if let running = running[host] { return running }
+        guard running.count < countMax else { return nil }
+        let (coordinator, now) = (coordinator, now)
+        let lookup = resolver.addresses(of: host, on: loop).hop(to: loop)
+            .map { Result<[IPAddress], ResolveFailure>.success($0) }
+            .recover { .failure($0 as? ResolveFailure ?? .failed(String(describing: $0))) }
+            .flatMapThrowing { try coordinator.recordResolution($0, of: host, now: now()).get() }
+        running[host] = lookup
+        lookup.assumeIsolated().whenComplete { _ in self.running[host] = nil }
+        return lookup
+    }
+}
+
+extension EventLoop {
+    /// Runs `task` on this loop at `deadline` or shortly after; the caller cancels it when it is
+    /// not needed.
+    func schedule(
+        at deadline: Instant, now: Instant, _ task: @escaping () -> Void
+    ) -> Scheduled<Void> {
+        // A clock that runs behind the loop's must not make a timer that fires early spin.
+        let left = max(1_000_000, (deadline - now).nanoseconds)
+        return assumeIsolated().scheduleTask(in: .nanoseconds(left), task)
+    }
+}

@@ -353,3 +353,20 @@ func bootClock() -> Instant {
     unsafe clock_gettime(CLOCK_BOOTTIME, &time)
     return Instant(nanoseconds: Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec))
 }
+
+extension OriginSettings {
+    /// Creates limits that no test reaches by chance.
+    init() {
+        self.init(
+            connectLimit: .seconds(10), headLimit: .seconds(30), idleLimit: .seconds(30),
+            bodyRateMin: 0, totalLimit: .seconds(600), queueLimit: .seconds(5), redirectsMax: 5,
+            bodyBytesMax: 1 << 30, headBytesMax: 64 << 10, headFieldsMax: 128,
+            connectionsMax: 4096, idleConnectionsMax: 128, idleConnectionsPerOriginMax: 32,
+            idleConnectionLimit: .seconds(55),
+            admission: OriginAdmission.Settings(
+                connectionsMax: 256, queueMax: 512,
+                circuit: CircuitLimits(failures: 20, openInterval: .seconds(5))),
+            dnsCache: DNSCache.Settings(
+                lifetime: .seconds(30), failureLifetime: .seconds(2), namesMax: 10_000))
+    }
+}

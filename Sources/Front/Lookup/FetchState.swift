@@ -6,8 +6,29 @@ import Store
 import Synchronization
 import Tiers
 
-/// Processing of the body of a fetch, under its lock.
-extension ActiveFetch.State {
+/// The state of an ``ActiveFetch``: its decisions, with the body and the memory that they concern.
+struct FetchState {
+    /// The state machine.
+    var lookup: Lookup
+    /// Body bytes that are held.
+    var body = BodyBuffer(isRetained: false)
+    /// First and last bytes of the body.
+    var bodyEdges = BodyEdges()
+    /// Memory reserved for the body.
+    var reservation: FetchReservation
+    /// Progress of the response.
+    var progress: FetchSnapshot.Progress
+    /// Start of the origin fetch; `nil` if there was none.
+    var originFetchStartedAt: Instant?
+    /// Cache tags of the response; empty before its head is known.
+    var tags: [[UInt8]] = []
+    /// Loops with waiting readers: bit n stands for loop n.
+    var waitingLoops: UInt64 = 0
+    /// Size of the small window of a body that is not kept, in bytes.
+    let windowBytesMin: Int
+    /// Maximum bytes that a reader may take of data not yet in a chunk.
+    let unchunkedBytesMax: Int
+
     /// True if the fetch is over; later origin events are ignored.
     var isFinished: Bool { lookup.fetch.isFinished }
 
