@@ -88,11 +88,7 @@ package struct InvalidationCampaign: Sendable {
         outcome.originFetches = report.originFetches
         outcome.events = report.trace.events
         outcome.digest = report.trace.value
-        if let law = report.violation {
-            outcome.violations = [
-                Violation(seed: seed, law: law, history: report.history.suffix(120))
-            ]
-        }
+        outcome.violations = report.violation.map { [report.history.violation($0)] } ?? []
         return outcome
     }
 

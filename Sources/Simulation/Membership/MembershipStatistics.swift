@@ -38,7 +38,7 @@ package struct MembershipStatistics: Sendable {
     package init(nodes: Int, loss: Double, rounds: Int, seed: UInt64) throws {
         self.nodes = nodes
         self.loss = loss
-        var conditions = MembershipSimulation.Conditions()
+        var conditions = NetworkConditions()
         conditions.loss = loss
         var world = MembershipSimulation(seed: seed, conditions: conditions)
         var starts = SplitMix64(seed: seed)
