@@ -78,9 +78,7 @@ package struct InvalidationCampaign: Sendable {
 
     /// Runs one seed.
     package func play(_ seed: UInt64) -> CampaignResult {
-        var simulation = InvalidationSimulation(plan(seed), keys: site)
-        simulation.run()
-        let report = simulation.world.report
+        let report = InvalidationRun(plan(seed), keys: site).run()
         var outcome = CampaignResult()
         outcome.seeds = 1
         outcome.reached = report.reached
