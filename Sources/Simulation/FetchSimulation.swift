@@ -37,7 +37,6 @@ package struct FetchSimulation {
         RequestFields(serialized: Array("GET / HTTP/1.1\r\nAccept: image/\(type)\r\n".utf8))
     }
 
-    private let seed: UInt64
     private var dice: SplitMix64
     private var fetch: Fetch
     private var readers: [Reader] = []
@@ -45,12 +44,12 @@ package struct FetchSimulation {
     private var isPaused = false
     private var isCancelled = false
     private var isUnexpectedNotModified = false
-    private var history: [String] = []
+    private var history: RunHistory
     private var report = CoverageCounts()
 
     /// Creates a run from its seed.
     package init(seed: UInt64) {
-        self.seed = seed
+        history = RunHistory(seed: seed, showing: 40)
         dice = SplitMix64(seed: seed)
         fetch = Fetch(
             request: Self.request("webp"), windowBytes: Self.windowBytes,
@@ -124,7 +123,7 @@ package struct FetchSimulation {
             try apply { $0.bodyReceived(count, hasRoom: hasRoom, effects: &$1) }
             let held = fetch.receivedBytes - fetch.retainedOffset
             let isBounded = held < Self.windowBytes + UInt64(Self.pieceBytesMax)
-            try require(
+            try history.require(
                 fetch.phase != .relaying || isBounded || fetch.isPaused,
                 "a passing fill reads on with \(held) bytes held")
         }
@@ -169,8 +168,9 @@ package struct FetchSimulation {
             $0.completed(effects: &$1)
             $0.failed(effects: &$1)
         }
-        try require(fetch.phase == phase, "what comes late changes \(phase) to \(fetch.phase)")
-        try require(fetch.receivedBytes == received, "what comes late is counted")
+        try history.require(
+            fetch.phase == phase, "what comes late changes \(phase) to \(fetch.phase)")
+        try history.require(fetch.receivedBytes == received, "what comes late is counted")
     }
 
     private mutating func tick() throws {
@@ -204,28 +204,30 @@ package struct FetchSimulation {
         case .wait: return false
         case .read(let offset, let count):
             history.append("\(reader.id) takes \(count) from \(offset)")
-            try require(offset == reader.taken, "bytes out of order for \(reader.id)")
-            try require(
+            try history.require(offset == reader.taken, "bytes out of order for \(reader.id)")
+            try history.require(
                 offset >= fetch.retainedOffset, "bytes that are no longer held for \(reader.id)")
-            try require(count > 0 && count <= 32, "takes \(count) bytes")
+            try history.require(count > 0 && count <= 32, "takes \(count) bytes")
             try checkMayServe(reader)
             readers[index].taken += UInt64(count)
             try apply { $0.readerAdvanced(reader.id, by: count, effects: &$1) }
             return true
         case .finish:
-            try require(fetch.phase == .completed, "finishes in \(fetch.phase)")
-            try require(reader.taken == fetch.receivedBytes, "finishes without the whole body")
+            try history.require(fetch.phase == .completed, "finishes in \(fetch.phase)")
+            try history.require(
+                reader.taken == fetch.receivedBytes, "finishes without the whole body")
             try checkMayServe(reader)
             report[.finished, default: 0] += 1
         case .restart(let alone):
-            try require(alone == (response?.isShared == false), "sent away for the wrong reason")
-            try require(
+            try history.require(
+                alone == (response?.isShared == false), "sent away for the wrong reason")
+            try history.require(
                 !reader.isFirst || isUnexpectedNotModified,
                 "the request that caused the fetch is sent away")
             report[.restarted, default: 0] += 1
         case .abort: report[.truncated, default: 0] += 1
         case .fail:
-            try require(fetch.phase == .failed, "fails in \(fetch.phase)")
+            try history.require(fetch.phase == .failed, "fails in \(fetch.phase)")
             report[.failed, default: 0] += 1
         }
         history.append("\(reader.id) ends with \(step)")
@@ -235,10 +237,10 @@ package struct FetchSimulation {
     }
 
     private func checkMayServe(_ reader: Reader) throws {
-        guard let response else { throw violation("served before there is an answer") }
-        try require(
+        guard let response else { throw history.violation("served before there is an answer") }
+        try history.require(
             response.isShared || reader.isFirst, "an answer that may not be shared is shared")
-        try require(
+        try history.require(
             reader.isFirst || response.nominated.isEmpty || reader.wanted == fetch.request,
             "served with another request's variant")
     }
@@ -248,11 +250,11 @@ package struct FetchSimulation {
         for index in readers.indices {
             while !readers[index].isDone {
                 guard try step(index) else {
-                    throw violation("\(readers[index].id) waits for ever")
+                    throw history.violation("\(readers[index].id) waits for ever")
                 }
             }
         }
-        try require(fetch.readerCount == 0, "\(fetch.readerCount) readers left behind")
+        try history.require(fetch.readerCount == 0, "\(fetch.readerCount) readers left behind")
     }
 
     // MARK: Effects and rules
@@ -263,32 +265,24 @@ package struct FetchSimulation {
         for effect in effects {
             switch effect {
             case .updateFlow where fetch.isPaused:
-                try require(!isPaused, "paused twice")
-                try require(fetch.phase == .relaying, "a body that is kept is held back")
+                try history.require(!isPaused, "paused twice")
+                try history.require(fetch.phase == .relaying, "a body that is kept is held back")
                 isPaused = true
                 report[.pauses, default: 0] += 1
             case .updateFlow:
-                try require(isPaused, "resumed without a pause")
+                try history.require(isPaused, "resumed without a pause")
                 isPaused = false
             case .abort:
-                try require(
+                try history.require(
                     response?.isKept == false || fetch.phase == .failed,
                     "a body that is kept is broken off")
                 isCancelled = true
                 report[.cancelled, default: 0] += 1
             case .wakeReaders, .releasePrefix, .stopStoring: continue
-            default: throw violation("the readers' machine says \(effect)")
+            default: throw history.violation("the readers' machine says \(effect)")
             }
         }
-        try require(fetch.isPaused == isPaused, "the fill and its origin disagree about the pause")
-    }
-
-    private func require(_ holds: Bool, _ law: @autoclosure () -> String) throws {
-        guard !holds else { return }
-        throw violation(law())
-    }
-
-    private func violation(_ law: String) -> Violation {
-        Violation(seed: seed, law: law, history: history.suffix(40))
+        try history.require(
+            fetch.isPaused == isPaused, "the fill and its origin disagree about the pause")
     }
 }

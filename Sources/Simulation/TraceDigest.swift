@@ -57,43 +57,33 @@ struct TraceDigest: Sendable {
         add(code << 32 | UInt64(sequence))
         for record in news { add(record) }
     }
-}
 
-extension GossipMessage {
-    /// The estimated bytes on the wire: a TLS record (22), a frame header (12), 70 for each member
-    /// record.
-    var wireBytes: Int {
-        let head = 22 + 12
-        switch self {
-        case .ping(_, let news), .ack(_, let news): return head + 6 + 70 * news.count
-        case .pingRequest(_, _, let news): return head + 22 + 70 * news.count
-        case .nack: return head + 4
-        case .updates(let news): return head + 2 + 70 * news.count
-        case .table(let table, _): return head + 3 + 70 * table.count
+    /// Adds an event of a membership process.
+    mutating func add(_ event: MembershipEvent, process: Int, at now: Instant) {
+        switch event {
+        case .ticked: add(1, process: process, at: now)
+        case .seedsResolved(let addresses):
+            add(2, process: process, at: now)
+            for address in addresses { add(UInt64(address.port)) }
+        case .dialFailed: add(3, process: process, at: now)
+        case .connectionOpened(let id, _, let member, let incarnation):
+            add(4, process: process, at: now)
+            add(id.number)
+            add(MemberRecord(member, incarnation, .alive))
+        case .connectionClosed(let id, let reason):
+            add(5, process: process, at: now)
+            add(id.number << 8 | UInt64(reason?.rawValue ?? 0))
+        case .messageReceived(let message, let id):
+            add(6, process: process, at: now)
+            add(id.number)
+            add(message)
+        case .roleChanged(let role):
+            add(7, process: process, at: now)
+            add(UInt64(role.rawValue))
+        case .leaveRequested: add(8, process: process, at: now)
+        case .connectionNearlyExhausted(let id):
+            add(9, process: process, at: now)
+            add(id.number)
         }
-    }
-
-    /// The estimated bytes of a hello.
-    static let helloBytes = 34 + 90
-}
-
-/// A broken invariant, with the events that preceded it.
-package struct Violation: Error, CustomStringConvertible {
-    /// The seed of the run.
-    package let seed: UInt64
-    /// The invariant that was broken, with details.
-    package let invariant: String
-    /// The last events before the violation.
-    package let history: [String]
-
-    init(seed: UInt64, law: String, history: ArraySlice<String>) {
-        self.seed = seed
-        self.invariant = law
-        self.history = Array(history)
-    }
-
-    /// The seed, the invariant and the events, one per line.
-    package var description: String {
-        "seed \(seed): \(invariant)\n" + history.joined(separator: "\n")
     }
 }

@@ -37,22 +37,23 @@ final class ConstantRateLoad {
 
     private init(
         on loop: any EventLoop, to port: Int, interval: UInt64, startsAfter: UInt64,
-        connectionsMax: Int, waits: Bool, greeting: [UInt8], request: @escaping (Int) -> [UInt8]
+        connectionsMax: Int, queuesWhenBusy: Bool, preamble: [UInt8],
+        request: @escaping (Int) -> [UInt8]
     ) {
         self.loop = loop
         self.port = port
         self.interval = interval
         self.startsAfter = startsAfter
         self.connectionsMax = connectionsMax
-        self.queuesWhenBusy = waits
-        self.preamble = greeting
+        self.queuesWhenBusy = queuesWhenBusy
+        self.preamble = preamble
         self.request = request
     }
 
     /// Creates a load for use from other threads, with times in nanoseconds.
     ///
-    /// A request that is due while no connection is free is skipped, or sent later with `waits`.
-    /// `greeting` is sent before the first request of each connection; `request` receives the
+    /// A request that is due while no connection is free is skipped, or sent later with
+    /// `queuesWhenBusy`. `preamble` is sent before the first request of each connection; `request` receives the
     /// number of the request.
     static func make(
         on loop: any EventLoop, to port: Int, interval: UInt64, startsAfter: UInt64 = 0,
@@ -62,8 +63,8 @@ final class ConstantRateLoad {
         try await loop.submit {
             let load = ConstantRateLoad(
                 on: loop, to: port, interval: interval, startsAfter: startsAfter,
-                connectionsMax: connectionsMax, waits: queuesWhenBusy, greeting: preamble,
-                request: request)
+                connectionsMax: connectionsMax, queuesWhenBusy: queuesWhenBusy,
+                preamble: preamble, request: request)
             return Handle(load: NIOLoopBound(load, eventLoop: loop), loop: loop)
         }.get()
     }
@@ -123,15 +124,15 @@ final class ConstantRateLoad {
         open += 1
         EventLoopClient.connect(to: port, on: loop).assumeIsolated().whenComplete { result in
             switch result {
-            case .success(let client): self.send(client, due, greeting: self.preamble)
+            case .success(let client): self.send(client, due, preamble: self.preamble)
             case .failure: self.responseReceived(0, nil, due)
             }
         }
     }
 
-    private func send(_ client: EventLoopClient, _ due: UInt64, greeting: [UInt8] = []) {
+    private func send(_ client: EventLoopClient, _ due: UInt64, preamble: [UInt8] = []) {
         number += 1
-        client.send(ByteBuffer(bytes: greeting + request(number))) { response in
+        client.send(ByteBuffer(bytes: preamble + request(number))) { response in
             self.responseReceived(response.isWhole ? response.status : 0, client, due)
         }
     }
@@ -181,8 +182,7 @@ struct SliceStatistics {
         let ratios = zip(quantiles(part), other.quantiles(part)).map { one, other in
             Double(one) / Double(max(1, other))
         }
-        let median = ratios.sorted()[ratios.count / 2]
-        return (median * 100).rounded() / 100
+        return hundredths(ratios.median)
     }
 
     var text: String {
@@ -217,5 +217,4 @@ struct StormSlices {
                     + "\(stormy.ratio(to: aside, part)) of the same load elsewhere")
         }
     }
-
 }

@@ -65,7 +65,7 @@ struct DiskCommand: ParsableCommand {
         print("  open \(ms(opened - start)), first hit \(ms(first - start)) (found: \(isThere))")
         let index = Double(again.log.view.shards.allocatedBytes) / Double(found)
         let entry = Double(try ProcessStatistics().residentBytes - before) / Double(found)
-        print("  index \(rounded(index)) bytes an entry; resident memory \(rounded(entry))")
+        print("  index \(hundredths(index)) bytes an entry; resident memory \(hundredths(entry))")
         print("  " + again.openNotes)
     }
 
@@ -106,7 +106,7 @@ struct DiskCommand: ParsableCommand {
         let added = log.figures[.admittedBytes] - admitted
         let all = log.figures[.writtenBytes] - written
         print(
-            "  written by admitted bytes \(rounded(Double(all) / Double(max(1, added)))), "
+            "  written by admitted bytes \(hundredths(Double(all) / Double(max(1, added)))), "
                 + "\(added >> 20) MiB admitted, \(log.figures[.reclaims] - reclaims) reclaims")
         print("  hit while nothing is written: \(still.text)")
         print("  hit while records are written and segments reclaimed: \(busy.text)")
@@ -137,18 +137,17 @@ struct DiskCommand: ParsableCommand {
             log.log.view.shards.find(BenchDiskLog.name(number).digest)
         }.shuffled()
         let wanted = places.prefix(max(200, (512 << 20) / bytes))
-        var figures: [String: [Double]] = [:]
+        var (plain, logged): ([Double], [Double]) = ([], [])
         for _ in 0..<3 {
             try log.dropPageCache()
-            figures["plain", default: []].append(try readPlain(log, wanted))
+            plain.append(try readPlain(log, wanted))
             try log.dropPageCache()
-            figures["log", default: []].append(readThroughLog(log, wanted.count, of: count, bytes))
+            logged.append(readThroughLog(log, wanted.count, of: count))
         }
-        let median = { (name: String) in (figures[name] ?? []).sorted()[1] }
-        let ratio = median("log") / median("plain")
         print(
-            "cold random reads of \(bytes) bytes: plain \(Int(median("plain"))) MB/s, "
-                + "log \(Int(median("log"))) MB/s, \(rounded(ratio)) of plain")
+            "cold random reads of \(bytes) bytes: plain \(Int(plain.median)) MB/s, "
+                + "log \(Int(logged.median)) MB/s, \(hundredths(logged.median / plain.median)) of plain"
+        )
     }
 
     /// Returns the megabytes per second of plain reads of whole records in place.
@@ -169,9 +168,7 @@ struct DiskCommand: ParsableCommand {
 
     /// Returns the megabytes per second of bodies that are found by name, checked and divided for
     /// memory.
-    private func readThroughLog(_ log: BenchDiskLog, _ wanted: Int, of count: Int, _ bytes: Int)
-        -> Double
-    {
+    private func readThroughLog(_ log: BenchDiskLog, _ wanted: Int, of count: Int) -> Double {
         let numbers = (0..<count).shuffled().prefix(wanted)
         let start = nanoseconds()
         var sum = 0
@@ -197,7 +194,6 @@ struct DiskCommand: ParsableCommand {
     }
 
     private func ms(_ nanoseconds: UInt64) -> String { "\(nanoseconds / 1_000_000) ms" }
-    private func rounded(_ value: Double) -> Double { (value * 100).rounded() / 100 }
     private func rate(_ count: Int, _ nanoseconds: UInt64) -> Int {
         Int(Double(count) * 1e9 / Double(max(1, nanoseconds)))
     }

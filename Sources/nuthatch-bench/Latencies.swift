@@ -31,7 +31,7 @@ struct Latencies: Sendable {
             Self.quantile(at: part, of: sorted), Self.quantile(at: part, of: others.sorted)
         )
         guard other > 0 else { return "nothing to compare" }
-        return "\((Double(own) / Double(other) * 100).rounded() / 100) times"
+        return "\(hundredths(Double(own) / Double(other))) times"
     }
 
     /// The quantiles, like `p50 1.2 µs, p99 …`.

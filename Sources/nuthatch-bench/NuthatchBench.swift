@@ -18,3 +18,11 @@ struct NuthatchBench: AsyncParsableCommand {
 struct BenchError: Error, CustomStringConvertible {
     let description: String
 }
+
+/// Returns a value rounded to two decimals.
+func hundredths(_ value: Double) -> Double { (value * 100).rounded() / 100 }
+
+extension [Double] {
+    /// The median, the greater of the two middle elements if their number is even.
+    var median: Double { sorted()[count / 2] }
+}

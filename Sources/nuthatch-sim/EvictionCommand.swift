@@ -112,8 +112,8 @@ struct EvictionCommand: ParsableCommand {
             \(trace.name): \(requests) requests, \(trace.sizes.count) keys, \
             \(trace.footprintBytes) bytes \
             (object / byte miss ratio; for a disk × bytes written per byte admitted)
-            \(padded("policy", to: 18))\
-            \(sizes.map { padded(text($0), to: 26) }.joined())
+            \("policy".padded(to: 18))\
+            \(sizes.map { text($0).padded(to: 26) }.joined())
             """
     }
 
@@ -121,12 +121,11 @@ struct EvictionCommand: ParsableCommand {
         let cells = figures.map { figures in
             let written =
                 row.kind.isSegmented ? " × \(ratio(figures.writeAmplification))" : ""
-            return padded(
-                "\(ratio(figures.objectMissRatio)) / \(ratio(figures.byteMissRatio))\(written)",
-                to: 26)
+            let missed = "\(ratio(figures.objectMissRatio)) / \(ratio(figures.byteMissRatio))"
+            return (missed + written).padded(to: 26)
         }
         let name = row.kind.rawValue + (row.segments.map { "/\($0)" } ?? "")
-        return padded(name, to: 18) + cells.joined()
+        return name.padded(to: 18) + cells.joined()
     }
 
     private func lines(
@@ -147,12 +146,7 @@ struct EvictionCommand: ParsableCommand {
         }.joined(separator: "\n")
     }
 
-    /// Returns a ratio with four decimals.
-    private func ratio(_ value: Double) -> String {
-        let scaled = Int((value * 10_000).rounded())
-        let digits = String(scaled % 10_000)
-        return "\(scaled / 10_000)." + String(repeating: "0", count: 4 - digits.count) + digits
-    }
+    private func ratio(_ value: Double) -> String { fixed(value, decimals: 4) }
 
     private func text(_ size: Size) -> String {
         switch size {
@@ -160,9 +154,5 @@ struct EvictionCommand: ParsableCommand {
             percent == percent.rounded() ? "\(Int(percent)) %" : "\(percent) %"
         case .mib(let mib): "\(mib) MiB"
         }
-    }
-
-    private func padded(_ text: String, to width: Int) -> String {
-        text + String(repeating: " ", count: max(0, width - text.count))
     }
 }

@@ -38,14 +38,40 @@ struct MembershipCommand: ParsableCommand {
     func run() throws {
         if digest { return try printDigest() }
         if let plays { return try play(plays) }
-        print(MembershipStatistics.head)
+        print(line(Self.columns.map(\.title)))
         for nodes in try sizes() {
             for loss in try losses() {
                 let figures = try MembershipStatistics(
                     nodes: nodes, loss: loss / 100, rounds: rounds, seed: seed)
-                print(figures.row)
+                print(row(figures))
             }
         }
+    }
+
+    /// The columns of the report; times are in milliseconds, as median and maximum.
+    private static let columns: [(title: String, width: Int)] = [
+        ("nodes", 6), ("loss %", 7), ("cold start", 11), ("killed", 13), ("power lost", 14),
+        ("crash known", 14), ("join known", 12), ("leave known", 12), ("false/node-h", 13),
+        ("B/s at rest", 12), ("B/s in churn", 12),
+    ]
+
+    private func row(_ figures: MembershipStatistics) -> String {
+        func times(_ times: [Interval]) -> String {
+            "\(times.median.milliseconds)/\((times.max() ?? .zero).milliseconds)"
+        }
+        func tenths(_ value: Double) -> String { fixed(value, decimals: 1) }
+        return line([
+            String(figures.nodes), tenths(figures.loss * 100),
+            String(figures.coldStart.milliseconds), times(figures.killDetections),
+            times(figures.powerDetections), times(figures.crashes), times(figures.joins),
+            times(figures.leaves), tenths(Double(figures.falsePositives) / figures.nodeHours),
+            tenths(figures.restRate), tenths(figures.churnRate),
+        ])
+    }
+
+    private func line(_ cells: [String]) -> String {
+        zip(cells, Self.columns).map { $0.padded(to: $1.width, isRight: true) }
+            .joined(separator: " ")
     }
 
     private func printDigest() throws {

@@ -27,3 +27,19 @@ func numbers<Number: LosslessStringConvertible & Comparable>(
         return number
     }
 }
+
+/// Returns a number that is not negative with a fixed number of decimals.
+func fixed(_ value: Double, decimals: Int) -> String {
+    let unit = (0..<decimals).reduce(1) { unit, _ in unit * 10 }
+    let scaled = Int((value * Double(unit)).rounded())
+    let digits = String(scaled % unit)
+    return "\(scaled / unit)." + String(repeating: "0", count: decimals - digits.count) + digits
+}
+
+extension String {
+    /// Returns the text with spaces after it, or before it with `isRight`, to fill a column.
+    func padded(to width: Int, isRight: Bool = false) -> String {
+        let spaces = String(repeating: " ", count: max(0, width - count))
+        return isRight ? spaces + self : self + spaces
+    }
+}

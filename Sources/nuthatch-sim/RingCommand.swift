@@ -39,9 +39,11 @@ struct RingCommand: ParsableCommand {
         let left = ring.removing(members[0].id)
         let figures = RingStatistics(of: ring, afterJoin: joined, afterLeave: left)
         return line([
-            String(figures.nodes), decimal(figures.peakToMean), decimal(figures.minToMean),
-            decimal(figures.movedOnJoinToMean), decimal(figures.movedOnLeaveToMean), decimal(anew),
-            decimal(added),
+            String(figures.nodes), fixed(figures.peakToMean, decimals: 3),
+            fixed(figures.minToMean, decimals: 3),
+            fixed(figures.movedOnJoinToMean, decimals: 3),
+            fixed(figures.movedOnLeaveToMean, decimals: 3), fixed(anew, decimals: 3),
+            fixed(added, decimals: 3),
         ])
     }
 
@@ -58,13 +60,6 @@ struct RingCommand: ParsableCommand {
     }
 
     private func line(_ cells: [String]) -> String {
-        cells.map { String(repeating: " ", count: max(0, 12 - $0.count)) + $0 }.joined()
-    }
-
-    /// Returns a number with three decimals.
-    private func decimal(_ value: Double) -> String {
-        let scaled = Int((value * 1_000).rounded())
-        let digits = String(scaled % 1_000)
-        return "\(scaled / 1_000)." + String(repeating: "0", count: 3 - digits.count) + digits
+        cells.map { $0.padded(to: 12, isRight: true) }.joined()
     }
 }

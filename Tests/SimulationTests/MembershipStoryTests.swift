@@ -10,7 +10,7 @@ struct MembershipStoryTests {
     private func cluster(_ count: Int, seed: UInt64, loss: Double = 0) throws
         -> MembershipSimulation
     {
-        var conditions = MembershipSimulation.Conditions()
+        var conditions = NetworkConditions()
         conditions.loss = loss
         var world = MembershipSimulation(seed: seed, conditions: conditions)
         for host in 0..<count {
@@ -28,11 +28,11 @@ struct MembershipStoryTests {
     @Test("Five idle nodes send less than 1 KB a second each, and open no connections")
     func rest() throws {
         var world = try cluster(5, seed: 1)
-        let (bytes, links) = (world.bytesSent, world.linkCount)
+        let (bytes, links) = (world.bytesSent, world.network.linkCount)
         try world.run(for: .seconds(300))
         #expect((world.bytesSent - bytes) / 5 / 300 < 1_024)
         #expect(world.bytesSent > bytes)
-        #expect(world.linkCount == links)
+        #expect(world.network.linkCount == links)
         #expect(world.isAgreed)
     }
 
@@ -62,7 +62,7 @@ struct MembershipStoryTests {
     @Test("Nodes that dial each other at once over bad links keep one connection")
     func crossedDials() throws {
         for seed in Trials.seeds(100...199) {
-            var conditions = MembershipSimulation.Conditions()
+            var conditions = NetworkConditions()
             conditions.loss = 0.3
             conditions.delay = .milliseconds(100)
             conditions.jitter = .milliseconds(200)
@@ -80,15 +80,15 @@ struct MembershipStoryTests {
     func wornConnection() throws {
         for end in 0...1 {
             var world = try cluster(4, seed: 25)
-            let worn = try #require(world.openLinks.first)
-            let (pair, links) = (world.ends(of: worn), world.linkCount)
+            let worn = try #require(world.network.openLinks.first)
+            let (pair, links) = (world.network.processes(of: worn), world.network.linkCount)
             try world.wearOut(worn, end: end)
             for _ in 0..<300 {
                 try world.run(for: .milliseconds(100))
                 #expect(world.areConnected(pair[0], pair[1]))
             }
-            #expect(!world.openLinks.contains(worn))
-            #expect(world.linkCount == links + 1 && world.disconnectedPair == nil)
+            #expect(!world.network.openLinks.contains(worn))
+            #expect(world.network.linkCount == links + 1 && world.disconnectedPair == nil)
             #expect(world.deathReports.isEmpty && world.unwantedDisconnects == 0)
         }
     }
@@ -198,7 +198,7 @@ struct MembershipStoryTests {
             _ = world.start(host: host)
         }
         try world.run(for: .seconds(60))
-        #expect(world.linkCount == 0)
+        #expect(world.network.linkCount == 0)
         world.isResolverDown = false
         let time = try world.run(
             until: { $0.isAgreed && $0.disconnectedPair == nil }, limit: .seconds(15))

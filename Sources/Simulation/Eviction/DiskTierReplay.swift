@@ -49,7 +49,7 @@ package struct DiskTierReplay: EvictionPolicy, ~Copyable {
         entries[Int(key)] = Entry(bytes: Int32(size), count: 0, isStored: true)
         entryCount += 1
         rule.entryCountGrew(to: entryCount)
-        let queue = rule.queue(forNewEntry: Self.hash(key))
+        let queue = rule.queue(forNewEntry: hash(ofKey: key))
         while !write(key, ledger.allocate(recordBytes: size, in: queue, version: none)) {}
         admittedBytes += size
         return false
@@ -102,14 +102,9 @@ package struct DiskTierReplay: EvictionPolicy, ~Copyable {
     }
 
     private mutating func drop(_ key: UInt32) {
-        rule.recordDrop(Self.hash(key), bytes: Int(entries[Int(key)].bytes))
+        rule.recordDrop(hash(ofKey: key), bytes: Int(entries[Int(key)].bytes))
         entries[Int(key)].isStored = false
         entryCount -= 1
-    }
-
-    private static func hash(_ key: UInt32) -> UInt64 {
-        var dice = SplitMix64(seed: UInt64(key))
-        return dice.next()
     }
 }
 

@@ -1,3 +1,4 @@
+internal import Ground
 internal import Tiers
 
 /// A cache without data: it counts each request as a hit or a miss.
@@ -11,6 +12,12 @@ package protocol EvictionPolicy: ~Copyable {
     ///   - size: The object's size in bytes, the same in every call for one `key`.
     /// - Returns: True if the object was stored; false for a miss.
     mutating func request(_ key: UInt32, size: Int) -> Bool
+}
+
+/// Returns the hash by which a replayed tier places a key.
+func hash(ofKey key: UInt32) -> UInt64 {
+    var dice = SplitMix64(seed: UInt64(key))
+    return dice.next()
 }
 
 /// The policies that a replay can compare.

@@ -121,12 +121,7 @@ package enum SyntheticTrace: String, CaseIterable, Sendable {
         /// Draws a rank, counted from 0.
         func draw(_ dice: inout SplitMix64) -> Int {
             let wanted = Double.random(in: 0..<(sums.last ?? 1), using: &dice)
-            var (low, high) = (0, sums.count - 1)
-            while low < high {
-                let middle = (low + high) / 2
-                if sums[middle] > wanted { high = middle } else { low = middle + 1 }
-            }
-            return low
+            return sums.partitionPoint { $0 <= wanted }
         }
     }
 }

@@ -24,7 +24,7 @@ package struct MemoryTierReplay: EvictionPolicy {
 
     /// Records a hit if the object is stored, and returns whether it is.
     mutating func recordHit(_ key: UInt32) -> Bool {
-        let hash = Self.hash(key)
+        let hash = hash(ofKey: key)
         return shards[MemoryEvictionPolicy.shard(of: hash, among: shards.count)].recordHit(
             key, hash)
     }
@@ -35,7 +35,7 @@ package struct MemoryTierReplay: EvictionPolicy {
     /// would evict.
     mutating func admit(_ key: UInt32, size: Int, requiresAdmission: Bool) {
         guard size <= capacityBytes else { return }
-        let hash = Self.hash(key)
+        let hash = hash(ofKey: key)
         let home = shards[MemoryEvictionPolicy.shard(of: hash, among: shards.count)]
         var worth = UInt64.max
         if requiresAdmission, MemoryAdmission.isSubjectToAdmission(size, limitBytes: capacityBytes)
@@ -53,11 +53,6 @@ package struct MemoryTierReplay: EvictionPolicy {
         }
         home.admit(key, hash, UInt32(size))
         bytes += size
-    }
-
-    private static func hash(_ key: UInt32) -> UInt64 {
-        var dice = SplitMix64(seed: UInt64(key))
-        return dice.next()
     }
 }
 

@@ -78,9 +78,7 @@ package struct InvalidationCampaign: Sendable {
 
     /// Runs one seed.
     package func play(_ seed: UInt64) -> CampaignResult {
-        var simulation = InvalidationSimulation(plan(seed), keys: site)
-        simulation.run()
-        let report = simulation.world.report
+        let report = InvalidationRun(plan(seed), keys: site).run()
         var outcome = CampaignResult()
         outcome.seeds = 1
         outcome.reached = report.reached
@@ -88,11 +86,7 @@ package struct InvalidationCampaign: Sendable {
         outcome.originFetches = report.originFetches
         outcome.events = report.trace.events
         outcome.digest = report.trace.value
-        if let law = report.violation {
-            outcome.violations = [
-                Violation(seed: seed, law: law, history: report.history.suffix(120))
-            ]
-        }
+        outcome.violations = report.violation.map { [report.history.violation($0)] } ?? []
         return outcome
     }
 

@@ -94,13 +94,7 @@ package struct InvalidationPropagation: Sendable {
     }
 
     /// Applies `event` to a node's replication and performs the effects.
-    mutating func run(
-        _ index: Int,
-        _ event: (
-            inout InvalidationReplication, Instant, inout SplitMix64, inout [InvalidationEffect]
-        ) ->
-            Void
-    ) {
+    mutating func run(_ index: Int, _ event: SimulatedReplica.Call) {
         var effects: [InvalidationEffect] = []
         event(&replications[index], now, &dice, &effects)
         for effect in effects {
@@ -234,11 +228,7 @@ extension InvalidationPropagation {
         let id = Array("\(number)".utf8)
         let invalidation = Invalidation(id: id, .purge(Purge(.hard, [.url(url)])))
         var issued: RecordID?
-        run(index) { exchange, now, dice, effects in
-            let issuance = try? exchange.issue(
-                invalidation, now: now, using: &dice, effects: &effects)
-            if case .issued(let name) = issuance { issued = name }
-        }
+        run(index) { issued = $0.issueRecord(invalidation, now: $1, using: &$2, effects: &$3) }
         if let issued { load?.issued(issued, by: index, at: now) }
     }
 }

@@ -11,21 +11,18 @@ extension InvalidationSimulation {
         }
         let ends = [(one, other), (other, one)]
         let isReachable = ends.allSatisfy { here, there in
-            nodes[here].pausedUntil <= now && nodes[here].wrongSecretUntil <= now
+            nodes[here].pausedUntil <= now && nodes[here].startup.wrongSecretUntil <= now
                 && !world.network.isBlocked(from: here, to: there, at: now)
         }
         guard isReachable else {
-            for (here, there) in ends {
-                nodes[here].discovery?.dialFailed(.simulated(there))
-            }
+            for (here, there) in ends { nodes[here].startup.dialFailed(there) }
             return world.schedule(.reconnect(one, other), after: world.milliseconds(100...400))
         }
         guard !detectsRestoredCopy(one, other), !detectsRestoredCopy(other, one) else { return }
         let number = world.network.open(one, other, at: now)
         for (here, there) in ends {
             let id = world.members[there].id
-            nodes[here].hasTable = true
-            nodes[here].discovery?.addressAnswered(.simulated(there), by: id)
+            nodes[here].startup.connected(there, id)
             deliver(here, .connected(id, on: ConnectionID(number)))
         }
     }

@@ -110,7 +110,7 @@ extension InvalidationSimulation {
         let (id, node) = (world.members[index].id, nodes[index])
         let (epoch, process) = (node.replica.epoch, node.process)
         let known = nodes[other].epochs[id] ?? (0, process)
-        let isOlder = known.process != process && known.epoch >= epoch && node.isJoining
+        let isOlder = known.process != process && known.epoch >= epoch && node.startup.isJoining
         guard isOlder, scenario.mutation != .restoredCopyAccepted else {
             if known.epoch <= epoch { nodes[other].epochs[id] = (epoch, process) }
             return false

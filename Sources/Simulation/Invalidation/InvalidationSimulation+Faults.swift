@@ -60,4 +60,20 @@ extension InvalidationSimulation {
         }
         if begun.count > 1 { world.cover(.concurrentRemoval) }
     }
+
+    /// Ends all faults, after which operators repair what remains.
+    mutating func quiesce() {
+        world.log("calm")
+        world.isQuiescent = true
+        world.originDownUntil = now
+        world.network.unblockAll()
+        for index in nodes.indices { world.members[index].isDraining = false }
+        startAll()
+        for one in nodes.indices {
+            for other in 0..<one where !world.network.areConnected(one, other) {
+                world.schedule(.reconnect(one, other), at: now)
+            }
+        }
+        world.schedule(.runOperator, after: .seconds(10))
+    }
 }

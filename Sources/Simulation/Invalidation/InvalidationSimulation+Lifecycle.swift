@@ -15,8 +15,13 @@ extension InvalidationSimulation {
         for other in nodes.indices where other != index && nodes[other].isUp {
             world.schedule(.reconnect(index, other), after: world.milliseconds(0...60))
         }
-        beginJoining(index)
+        nodes[index].startup = SimulatedStartup(of: nodes[index].replica, &world)
         nodes[index].scheduleHousekeeping(&world)
+    }
+
+    /// Starts all nodes that are down.
+    mutating func startAll() {
+        for index in nodes.indices { start(index) }
     }
 
     private func isMajorityAway(without index: Int) -> Bool {
@@ -36,35 +41,14 @@ extension InvalidationSimulation {
 
     // MARK: Joining
 
-    /// Starts the search of a starting node for its cluster; it serves no client before.
-    private mutating func beginJoining(_ index: Int) {
-        var settings = ClusterDiscovery.Settings(
-            hasSeeds: true, expects: scenario.expectedNodeCount)
-        settings.timeMax = .seconds(6)
-        settings.membersTimeMax = .seconds(2)
-        nodes[index].discovery = ClusterDiscovery(settings, now: nodes[index].clock(at: now))
-        nodes[index].formationRule = nil
-        (nodes[index].isServing, nodes[index].hasTable) = (false, false)
-        let run = nodes[index].replica.run
-        let isStranger =
-            !world.isQuiescent && nodes[index].replica.storage.persistentState == nil
-            && world.chance(oneIn: 8)
-        nodes[index].wrongSecretUntil = isStranger ? now + world.milliseconds(500...4_000) : .zero
-        let isSlow = !world.isQuiescent && world.chance(oneIn: 4)
-        let delay = isSlow ? world.milliseconds(200...3_000) : world.milliseconds(1...20)
-        world.schedule(.seedsResolved(index, run: run), after: delay)
-        world.schedule(.checkDiscovery(index, run: run), after: .milliseconds(10))
-    }
-
     /// Resolves the seeds' names to all initial nodes, or temporarily to only one.
     mutating func seedsResolved(_ index: Int) {
-        let isWhole = world.isQuiescent || !world.chance(oneIn: 3)
-        let seeds = (0..<scenario.nodes).map(PeerAddress.simulated)
-        nodes[index].discovery?.seedsResolved(isWhole ? seeds : [seeds[0]], isComplete: isWhole)
+        let isComplete = world.isQuiescent || !world.chance(oneIn: 3)
+        nodes[index].startup.seedsResolved(isComplete: isComplete, scenario)
         for other in 0..<scenario.nodes where !nodes[other].isUp {
-            nodes[index].discovery?.dialFailed(.simulated(other))
+            nodes[index].startup.dialFailed(other)
         }
-        guard !isWhole else { return }
+        guard !isComplete else { return }
         world.schedule(
             .seedsResolved(index, run: nodes[index].replica.run),
             after: world.milliseconds(200...1_500))
@@ -72,26 +56,19 @@ extension InvalidationSimulation {
 
     /// Reevaluates the formation rule, and whether the node may serve.
     mutating func checkDiscovery(_ index: Int) {
-        guard let discovery = nodes[index].discovery, nodes[index].isUp else { return }
         let others = nodes[index].view.discoveryView(world)
         let reading = nodes[index].clock(at: now)
         let isCounting = nodes[index].voterSet != nil
-        var rule = discovery.formationRule(others)
-        let isSilent = reading >= discovery.startedAt + .seconds(1) && !others.hasMemberTable
-        if scenario.mutation == .bootstrapOnSilence, isSilent { rule = .unanimous }
-        if rule != nodes[index].formationRule {
-            nodes[index].formationRule = rule
+        let rule = nodes[index].startup.updateFormationRule(others, at: reading, scenario.mutation)
+        if let rule {
             deliver(index, .formationRuleChanged(rule))
             let isOpener = nodes[index].voterSet?.founder == world.members[index].id
             if !isCounting, isOpener { world.cover(.clusterBootstrapped) }
         }
-        if !nodes[index].isServing,
-            discovery.isComplete(others, hasVoterSet: isCounting, now: reading)
-        {
-            nodes[index].isServing = true
+        if nodes[index].startup.beginServing(others, hasVoterSet: isCounting, at: reading) {
             world.log("node \(index) serves")
         }
-        guard !nodes[index].isServing || nodes[index].voterSet == nil else { return }
+        guard !nodes[index].startup.isServing || nodes[index].voterSet == nil else { return }
         world.schedule(
             .checkDiscovery(index, run: nodes[index].replica.run), after: .milliseconds(40))
     }
@@ -127,13 +104,13 @@ extension InvalidationSimulation {
         if step == .leavingVoterSet, !isLate, replication?.isLeaveComplete == false {
             return advanceShutdown(index, after: .milliseconds(20))
         }
-        let next = step.next(isIdle: !nodes[index].isServingClients)
+        let next = step.next(isIdle: !nodes[index].fetches.isServingClients)
         nodes[index].shutdown = (next, now)
         switch next {
         case .finishingRequests: break
         case .abortingResponses:
             world.cover(.responsesAbortedAtLeave)
-            nodes[index].abortResponses()
+            nodes[index].fetches.leave { $0 == .client }
         case .leavingVoterSet: deliver(index, .leaveRequested)
         case .announcingLeave:
             if replication?.isVoter == false { world.cover(.leftGracefully) }
@@ -153,16 +130,5 @@ extension InvalidationSimulation {
         advanceShutdown(index, after: wait)
         guard world.chance(oneIn: 2) else { return }
         for other in nodes.indices where other != index { block(index, other, for: wait) }
-    }
-}
-
-extension SimulatedCacheNode {
-    /// True while a client waits for a response.
-    fileprivate var isServingClients: Bool {
-        fetches.values.contains { $0.readers.contains { $0.waiter == .client } }
-    }
-
-    fileprivate mutating func abortResponses() {
-        for number in fetches.keys { fetches[number]?.leave { $0 == .client } }
     }
 }

@@ -12,7 +12,6 @@ struct InvalidationSimulation: Sendable {
     var nodes: [SimulatedCacheNode] = []
     var workload = SimulatedWorkload()
     var receipts = ReceiptAudit()
-    let end: Instant
 
     /// The first broken guarantee; `nil` if none.
     var violation: String? { world.report.violation }
@@ -23,7 +22,6 @@ struct InvalidationSimulation: Sendable {
     init(_ plan: InvalidationScenario, keys site: SimulatedSite) {
         let set = plan.initialVoterSet(site.nodes)
         world = SimulatedWorld(plan, site, voterSets: set.map { [$0] } ?? [])
-        end = world.now + plan.faultDuration
         for index in world.members.indices {
             let clock = SimulatedClock(from: world.now, using: &world.dice)
             var replica = SimulatedReplica(index, clock: clock, mutation: plan.mutation)

@@ -69,6 +69,13 @@ enum SimulatedMessage: Sendable {
 enum EntryReply: Sendable {
     case held(version: Int, freshFor: Interval, validationAge: Interval)
     case status(OwnerSearch.Reply)
+
+    /// Creates the response with an entry, at a time on the node's clock.
+    init(_ entry: SimulatedEntry, at now: Instant) {
+        self = .held(
+            version: entry.contentVersion, freshFor: entry.freshUntil - now,
+            validationAge: now - entry.validatedAt)
+    }
 }
 
 /// The response of the origin.

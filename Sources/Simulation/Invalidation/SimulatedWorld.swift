@@ -38,7 +38,7 @@ struct SimulatedWorld: Sendable {
         let fence = SimulatedReplica.fence
         oracle = InvalidationOracle(
             keys: keys.count, fence: fence + SimulatedClock.error(in: fence), line: voterSets)
-        report = SimulationReport(keys: keys.count)
+        report = SimulationReport(seed: scenario.seed, keys: keys.count)
     }
 
     // MARK: Nodes
@@ -209,5 +209,43 @@ struct SimulatedWorld: Sendable {
     /// Traces an event of a node.
     mutating func trace(_ code: UInt8, _ index: Int) {
         report.trace.add(code, process: index, at: now)
+    }
+}
+
+/// The observations of one run of an invalidation simulation.
+struct SimulationReport: Sendable {
+    var trace = TraceDigest()
+    private(set) var history: RunHistory
+    /// The first broken guarantee; `nil` if none.
+    private(set) var violation: String?
+    /// How often each goal was reached, by raw value.
+    var reached = Array(repeating: 0, count: InvalidationCoverageGoal.allCases.count)
+    /// The number of reads served.
+    var reads = 0
+    /// The number of requests to the origin.
+    var originFetches = 0
+    /// How often a node made everything stale because records are no longer available.
+    var floorsApplied = 0
+    /// The requests to the origin in the final phase, by key.
+    var quiescentFetches: [Int]
+    /// The reads served in the final phase, by key; some requests may have waited since the faults.
+    var quiescentReads: [Int]
+
+    init(seed: UInt64, keys: Int) {
+        history = RunHistory(seed: seed, showing: 120)
+        quiescentFetches = Array(repeating: 0, count: keys)
+        quiescentReads = quiescentFetches
+    }
+
+    /// Appends a line to the history.
+    mutating func log(_ line: String, at now: Instant) {
+        history.append("\(now.nanoseconds / 1_000) us: \(line)")
+    }
+
+    /// Records a broken guarantee, which ends the run; only the first counts.
+    mutating func fail(_ law: String, at now: Instant) {
+        guard violation == nil else { return }
+        violation = "\(law), at \(now.nanoseconds / 1_000) us"
+        log("VIOLATION \(law)", at: now)
     }
 }

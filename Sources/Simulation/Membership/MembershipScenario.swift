@@ -45,7 +45,7 @@ package struct MembershipScenario: Sendable {
     /// Creates the scenario of a seed.
     package init(seed: UInt64) {
         dice = SplitMix64(seed: seed ^ 0x9E37_79B9)
-        var conditions = MembershipSimulation.Conditions()
+        var conditions = NetworkConditions()
         conditions.loss = [0, 0, 0.01, 0.05][Int.random(in: 0..<4, using: &dice)]
         conditions.delay = .milliseconds(Int64.random(in: 1...30, using: &dice))
         conditions.jitter = .milliseconds(Int64.random(in: 0...60, using: &dice))
@@ -87,14 +87,14 @@ package struct MembershipScenario: Sendable {
         case .leave where running.count > 2: try world.leave(subject)
         case .leave: break
         case .split, .oneWay:
-            let side = (0..<world.hostCount).filter { _ in Bool.random(using: &dice) }
+            let side = (0..<world.network.hosts.count).filter { _ in Bool.random(using: &dice) }
             world.cut(Set(side), isOneWay: act == .oneWay)
         case .heal: world.heal()
         case .reset:
-            guard let link = world.openLinks.randomElement(using: &dice) else { return }
+            guard let link = world.network.openLinks.randomElement(using: &dice) else { return }
             try world.reset(link)
         case .duplicate: try startTwin(of: subject)
-        case .roleChange: try world.changeRole(subject, .isDraining)
+        case .roleChange: try world.deliver(subject, .roleChanged(.isDraining))
         case .toggleResolver: world.isResolverDown.toggle()
         }
     }
@@ -105,7 +105,7 @@ package struct MembershipScenario: Sendable {
     }
 
     private mutating func join() throws {
-        guard world.hostCount < Self.hostsMax else { return }
+        guard world.network.hosts.count < Self.hostsMax else { return }
         let host = world.addHost()
         if host < 3 { world.seedHosts.append(host) }
         let process = world.start(host: host, epoch: 5)
@@ -114,7 +114,7 @@ package struct MembershipScenario: Sendable {
 
     /// Restarts a process that has ended, with its directory or an older copy of it.
     private mutating func restart(epochStep: Int64) throws {
-        let gone = world.processes.indices.filter { world.isRestartable($0) }
+        let gone = world.processes.indices.filter { isRestartable($0) }
         guard let process = gone.randomElement(using: &dice) else { return }
         let id = world.processes[process].id
         guard !world.running.contains(where: { world.processes[$0].id == id }) else { return }
@@ -124,9 +124,15 @@ package struct MembershipScenario: Sendable {
         _ = world.start(host: world.processes[process].host, id: id, epoch: epoch)
     }
 
+    /// Returns true if the process has ended and its host is free.
+    private func isRestartable(_ process: Int) -> Bool {
+        let process = world.processes[process]
+        return process.state == .ended && world.network.hosts[process.host].process == nil
+    }
+
     /// Starts a copy of a live node's directory on another host.
     private mutating func startTwin(of subject: Int) throws {
-        guard world.hostCount < Self.hostsMax else { return }
+        guard world.network.hosts.count < Self.hostsMax else { return }
         let id = world.processes[subject].id
         let epoch = UInt64(Int64(epochs[id] ?? 5) + Int64.random(in: -1...1, using: &dice))
         epochs[id] = max(epochs[id] ?? 5, epoch)
@@ -138,7 +144,7 @@ package struct MembershipScenario: Sendable {
         world.heal()
         world.isResolverDown = false
         for process in paused { try world.resume(process) }
-        world.seedHosts = Array(0..<world.hostCount)
+        world.seedHosts = Array(0..<world.network.hosts.count)
         let recovery = try world.run(
             until: { $0.isAgreed && $0.disconnectedPair == nil }, limit: Self.recoveryMax)
         guard let recovery else {
@@ -148,28 +154,14 @@ package struct MembershipScenario: Sendable {
         report.recovery = recovery
         // Dials in progress may still end, and duplicate connections be closed.
         try world.run(for: .seconds(20))
-        let connections = world.linkCount
+        let connections = world.network.linkCount
         for _ in 0..<60 {
             try world.run(for: .seconds(1))
-            guard world.conditions.loss == 0 else { continue }
+            guard world.network.conditions.loss == 0 else { continue }
             try world.require(world.isAgreed, world.disagreement ?? "")
         }
         try world.require(
-            world.linkCount == connections || world.conditions.loss > 0,
+            world.network.linkCount == connections || world.network.conditions.loss > 0,
             "connections are opened at rest")
-    }
-}
-
-extension MembershipSimulation {
-    /// The number of hosts.
-    package var hostCount: Int { hosts.count }
-    /// The number of connections ever opened between two processes.
-    package var linkCount: Int {
-        links.count { $0.ends[0].process != $0.ends[1].process }
-    }
-
-    /// Returns true if the process has ended and its host is free.
-    func isRestartable(_ process: Int) -> Bool {
-        processes[process].state == .ended && hosts[processes[process].host].process == nil
     }
 }

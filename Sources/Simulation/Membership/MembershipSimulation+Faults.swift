@@ -5,11 +5,7 @@ package import Ground
 extension MembershipSimulation {
     /// Adds a host with an address of its own and returns its index.
     package mutating func addHost() -> Int {
-        let number = UInt32(hosts.count)
-        let address = PeerAddress(
-            .v4(0x0A00_0000 + number), port: UInt16(7_000 + number % 1_000))
-        hosts.append(Host(address: address))
-        return hosts.count - 1
+        network.addHost()
     }
 
     /// Starts a process on a host and returns its index.
@@ -23,11 +19,12 @@ extension MembershipSimulation {
     package mutating func start(
         host: Int, id: NodeID? = nil, epoch: UInt64 = 1, role: Member.Role = .isCaughtUp
     ) -> Int {
-        precondition(hosts[host].process == nil, "two processes on one host")
-        hosts[host].isUp = true
+        precondition(network.hosts[host].process == nil, "two processes on one host")
+        network.hosts[host].isUp = true
         let member = Member(
             id: id ?? NodeID(using: &dice), process: ProcessID(using: &dice),
-            address: hosts[host].address, weight: Member.defaultWeight, versions: 1...1, role: role)
+            address: network.hosts[host].address, weight: Member.defaultWeight, versions: 1...1,
+            role: role)
         let membership = Membership(
             member, Incarnation(epoch: epoch, count: 0), settings: settings, now: now)
         processes.append(
@@ -35,8 +32,8 @@ extension MembershipSimulation {
                 host: host, membership: membership, dice: SplitMix64(seed: dice.next()),
                 startedAt: now))
         let process = processes.count - 1
-        if !partitions.isEmpty { processes[process].exemptUntil = .distantFuture }
-        hosts[host].process = process
+        if !network.partitions.isEmpty { processes[process].exemptUntil = .distantFuture }
+        network.hosts[host].process = process
         log("\(name(process)) starts as \(member.id), epoch \(epoch)")
         eventQueue.schedule(.resolve(process), at: now)
         planTick(process)
@@ -52,14 +49,8 @@ extension MembershipSimulation {
     /// Stops a host without closing its connections.
     package mutating func powerOff(_ process: Int) {
         log("\(name(process)) goes with its machine")
-        let host = processes[process].host
-        hosts[host].isUp = false
-        hosts[host].process = nil
-        processes[process].state = .ended
-        for place in processes[process].links.values {
-            links[place.link].ends[place.end].isOpen = false
-        }
-        processes[process].links = [:]
+        network.hosts[processes[process].host].isUp = false
+        end(process, .ended, closingWith: nil)
     }
 
     /// Stops a process temporarily, as SIGSTOP does.
@@ -79,9 +70,9 @@ extension MembershipSimulation {
         let waiting = processes[process].inbox
         processes[process].inbox = []
         if Bool.random(using: &dice) { try deliver(process, .ticked) }
-        for (id, place) in processes[process].links.sorted(by: { $0.key < $1.key })
-        where processes[process].links[id] != nil && isHelloOwed(place) {
-            sendHello(link: place.link, end: place.end)
+        for (id, end) in processes[process].links.sorted(by: { $0.key < $1.key })
+        where processes[process].links[id] != nil && network[from: end].isUnused {
+            sendHello(from: end)
         }
         for event in waiting {
             guard processes[process].isRunning else { return }
@@ -93,73 +84,56 @@ extension MembershipSimulation {
         planTick(process)
     }
 
-    private func isHelloOwed(_ place: (link: Int, end: Int)) -> Bool {
-        let flow = links[place.link].flows[place.end]
-        return flow.packets.isEmpty && flow.head == 0
-    }
-
     /// Requests that a process leaves the cluster.
     package mutating func leave(_ process: Int) throws {
         log("\(name(process)) is to leave")
         try deliver(process, .leaveRequested)
     }
 
-    /// Changes the role of a process.
-    package mutating func changeRole(_ process: Int, _ role: Member.Role) throws {
-        try deliver(process, .roleChanged(role))
-    }
-
     /// Blocks traffic from the hosts `cutOff` to all others, and back unless it is one-way.
     package mutating func cut(_ cutOff: Set<Int>, isOneWay: Bool = false) {
         log("\(cutOff.sorted()) cut off\(isOneWay ? ", one way" : "")")
-        partitions.append(Partition(hosts: cutOff, isOneWay: isOneWay))
+        network.partitions.append(.init(hosts: cutOff, isOneWay: isOneWay))
         for process in running { processes[process].exemptUntil = .distantFuture }
     }
 
     /// Blocks traffic between two hosts only.
     package mutating func cutPair(_ one: Int, _ other: Int) {
         log("hosts \(one) and \(other) are cut off from each other")
-        partitions.append(Partition(hosts: [one], from: [other], isOneWay: false))
+        network.partitions.append(.init(hosts: [one], from: [other], isOneWay: false))
     }
 
     /// Ends all partitions.
     package mutating func heal() {
         log("healed")
-        partitions = []
+        network.partitions = []
         for process in running { processes[process].exemptUntil = now + .seconds(120) }
     }
 
     /// Breaks a connection at both ends.
     package mutating func reset(_ link: Int) throws {
         log("connection \(link) breaks")
-        for end in 0...1 where links[link].ends[end].isOpen {
-            try breakEnd(link, end: end)
-        }
+        for end in LinkEnd.both(of: link) where network[end].isOpen { try closed(end) }
     }
 
     /// Reports at one end of a connection that its stream numbers are nearly exhausted.
     package mutating func wearOut(_ link: Int, end: Int) throws {
         log("connection \(link) wears out")
-        let here = links[link].ends[end]
+        let here = network[LinkEnd(link: link, end: end)]
         try deliver(here.process, .connectionNearlyExhausted(here.id))
     }
 
-    /// The connections that are open at both ends.
-    package var openLinks: [Int] {
-        links.indices.filter { links[$0].ends[0].isOpen && links[$0].ends[1].isOpen }
-    }
-
-    /// Ends a process; its host closes the connections.
-    mutating func end(_ process: Int, _ state: SimulatedProcess.State) {
+    /// Ends a process; its host closes the connections with a last packet, or with `nil` silently.
+    mutating func end(
+        _ process: Int, _ state: SimulatedProcess.State,
+        closingWith packet: SimulatedPacket? = .reset
+    ) {
         processes[process].state = state
-        if hosts[processes[process].host].process == process {
-            hosts[processes[process].host].process = nil
+        let host = processes[process].host
+        if network.hosts[host].process == process { network.hosts[host].process = nil }
+        for (_, end) in processes[process].links.sorted(by: { $0.key < $1.key }) {
+            drop(end, sending: packet)
         }
-        for (_, place) in processes[process].links.sorted(by: { $0.key < $1.key }) {
-            send(.reset, link: place.link, flow: place.end)
-            links[place.link].ends[place.end].isOpen = false
-        }
-        processes[process].links = [:]
     }
 }
 

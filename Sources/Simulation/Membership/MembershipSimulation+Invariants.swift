@@ -8,23 +8,15 @@ extension MembershipSimulation {
         _ record: MemberRecord, _ before: MemberRecord?, by process: Int
     ) throws {
         trace.add(record)
-        let id = record.member.id
-        try require(
-            processes[process].reportedRecords[id] == before || id == processes[process].id,
-            "\(name(process)) changes from what it was not told")
-        if let before {
-            try require(
-                record.incarnation >= before.incarnation,
-                "\(name(process)) goes back from \(before) to \(record)")
-            try require(record != before, "\(name(process)) changes nothing")
+        if let rule = processes[process].recordChange(record, from: before) {
+            throw violation("\(name(process)) \(rule)")
         }
-        processes[process].reportedRecords[id] = record
         let subject = processes.lastIndex {
             $0.membership.own.member.process == record.member.process
         }
         guard let subject else { throw violation("a process that never was: \(record)") }
         try require(
-            record.state != .left || !isServing(subject),
+            record.state != .left || processes[subject].membership.phase != .serving,
             "\(name(process)) believes that \(name(subject)) has left")
         log("\(name(process)) believes \(name(subject)) \(record.state) \(record.incarnation)")
         guard record.state == .dead else { return }
@@ -36,10 +28,6 @@ extension MembershipSimulation {
             falsePositives += 1
             log("WRONGLY")
         }
-    }
-
-    private func isServing(_ process: Int) -> Bool {
-        processes[process].membership.phase == .serving
     }
 
     /// True if every running process believes exactly the running ones alive, with their own
@@ -65,8 +53,8 @@ extension MembershipSimulation {
     /// none.
     package var disconnectedPair: String? {
         var pairs: [[Int]: [Int]] = [:]
-        for link in openLinks {
-            pairs[links[link].ends.map(\.process).sorted(), default: []].append(link)
+        for link in network.openLinks {
+            pairs[network.processes(of: link).sorted(), default: []].append(link)
         }
         let living = running
         for (index, one) in living.enumerated() {
@@ -75,7 +63,7 @@ extension MembershipSimulation {
                 guard shared.count == 1, let link = shared.first else {
                     return "\(name(one)) and \(name(other)) have \(shared.count) connections"
                 }
-                for end in links[link].ends {
+                for end in network.links[link].ends {
                     let peer = end.process == one ? other : one
                     guard processes[end.process].connectionsInUse[processes[peer].id] == end.id,
                         processes[end.process].membership.connection(to: processes[peer].id)
@@ -87,22 +75,10 @@ extension MembershipSimulation {
         return nil
     }
 
-    /// Returns the two processes of a connection.
-    package func ends(of link: Int) -> [Int] { links[link].ends.map(\.process) }
-
     /// Returns true if each of the two processes uses a connection with the other.
     package func areConnected(_ one: Int, _ other: Int) -> Bool {
         processes[one].connectionsInUse[processes[other].id] != nil
             && processes[other].connectionsInUse[processes[one].id] != nil
-    }
-
-    /// Returns true if the two processes have another connection that both saw open.
-    func hasOther(_ link: Int) -> Bool {
-        let pair = Set(links[link].ends.map(\.process))
-        return openLinks.contains { other in
-            other != link && Set(links[other].ends.map(\.process)) == pair
-                && links[other].ends.allSatisfy(\.hasReceivedHello)
-        }
     }
 
     /// Returns true if no running process believes that `process` is live.

@@ -5,60 +5,26 @@ package import Ground
 ///
 /// Checks the invariants of membership at every step.
 package struct MembershipSimulation: Sendable {
-    /// The quality of the network.
-    package struct Conditions: Hashable, Sendable {
-        /// The share of packets that have to be retransmitted, from 0 to 1.
-        package var loss = 0.0
-        /// The minimum one-way delay.
-        package var delay = Interval.milliseconds(1)
-        /// The maximum that is randomly added to the delay.
-        package var jitter = Interval.milliseconds(1)
-
-        /// Creates the conditions of a good network.
-        package init() {}
-    }
-
-    /// A machine with an address, on which at most one process runs.
-    struct Host: Sendable {
-        let address: PeerAddress
-        var isUp = true
-        /// The process that listens on the host.
-        var process: Int?
-    }
-
-    /// A block of traffic from some hosts to others, and back unless it is one-way.
-    struct Partition: Sendable {
-        let hosts: Set<Int>
-        /// The other hosts; `nil` for all.
-        var from: Set<Int>?
-        let isOneWay: Bool
-    }
-
     /// A future event; unlabelled numbers are process indices.
     enum Event: Sendable {
         case tick(Int)
-        case arrive(link: Int, flow: Int)
+        case arrive(from: LinkEnd)
         case dialArrives(process: Int, PeerAddress, deadline: Instant)
         case dialFails(process: Int, PeerAddress)
         case helloDue(link: Int)
         case resolve(Int)
     }
 
-    /// The seed of all randomness.
-    package let seed: UInt64
     /// The simulated time.
     package internal(set) var now = Instant(nanoseconds: 1_000_000_000)
-    /// The quality of the network.
-    package internal(set) var conditions: Conditions
+    /// The hosts and connections.
+    package internal(set) var network: MembershipNetwork
     /// All processes, in the order of their starts.
     package internal(set) var processes: [SimulatedProcess] = []
     var dice: SplitMix64
     var eventQueue = EventQueue<Event>()
-    var hosts: [Host] = []
-    var links: [SimulatedLink] = []
-    var partitions: [Partition] = []
     var trace = TraceDigest()
-    var history: [String] = []
+    private var history: RunHistory
     /// The hosts whose addresses every node has as seeds.
     package var seedHosts: [Int] = []
     /// True if name resolution fails.
@@ -67,29 +33,19 @@ package struct MembershipSimulation: Sendable {
     package internal(set) var falsePositives = 0
     /// How often a process closed as redundant the only connection that both ends had.
     package internal(set) var unwantedDisconnects = 0
-    /// One process has marked another as dead.
-    package struct DeathReport: Hashable, Sendable {
-        /// The process that was marked as dead.
-        package let of: Int
-        /// The process that marked it.
-        package let by: Int
-        /// The time.
-        package let at: Instant
-    }
-
     /// All death reports, in the order of occurrence.
     package internal(set) var deathReports: [DeathReport] = []
     let settings: MembershipSettings
 
     /// Creates a simulation without hosts.
     package init(
-        seed: UInt64, conditions: Conditions = Conditions(),
+        seed: UInt64, conditions: NetworkConditions = NetworkConditions(),
         settings: MembershipSettings = MembershipSettings()
     ) {
-        self.seed = seed
-        self.conditions = conditions
+        network = MembershipNetwork(conditions)
         self.settings = settings
         dice = SplitMix64(seed: seed)
+        history = RunHistory(seed: seed, showing: 60)
     }
 
     /// The digest of all events.
@@ -140,7 +96,7 @@ package struct MembershipSimulation: Sendable {
             processes[process].plannedTick = .distantFuture
             guard processes[process].isRunning else { return }
             try deliver(process, .ticked)
-        case .arrive(let link, let flow): try arrive(link, flow)
+        case .arrive(let end): try arrive(from: end)
         case .dialArrives(let process, let address, let deadline):
             dialArrives(process, address, deadline: deadline)
         case .dialFails(let process, let address): try dialFails(process, address)
@@ -150,12 +106,10 @@ package struct MembershipSimulation: Sendable {
     }
 
     private mutating func resolve(_ process: Int) throws {
-        guard processes[process].state == .running || processes[process].state == .paused else {
-            return
-        }
+        guard !processes[process].hasEnded else { return }
         eventQueue.schedule(.resolve(process), at: now + settings.resolveInterval)
         guard !isResolverDown else { return }
-        try deliver(process, .seedsResolved(seedHosts.map { hosts[$0].address }))
+        try deliver(process, .seedsResolved(seedHosts.map { network.hosts[$0].address }))
     }
 
     // MARK: Processes
@@ -197,30 +151,23 @@ package struct MembershipSimulation: Sendable {
                 "\(name(process)) dials \(address) twice at once")
             dial(address, from: process)
         case .close(let id, let reason):
-            guard let place = processes[process].links[id] else {
-                throw violation("\(name(process)) closes \(id), which it has not")
-            }
-            log("\(name(process)) closes \(id) to \(other(place)): \(reason)")
-            send(.goodbye(reason), link: place.link, flow: place.end)
-            drop(place.link, end: place.end)
-            if reason == .redundant, !hasOther(place.link) { unwantedDisconnects += 1 }
+            let end = try openEnd(id, of: process)
+            let other = name(network[end.opposite].process)
+            log("\(name(process)) closes \(id) to \(other): \(reason)")
+            drop(end, sending: .goodbye(reason))
+            if reason == .redundant, !network.hasOther(end.link) { unwantedDisconnects += 1 }
         case .send(let message, let id):
-            guard let place = processes[process].links[id] else {
-                throw violation("\(name(process)) speaks on \(id), which it has not")
-            }
+            let end = try openEnd(id, of: process)
             trace.add(message)
             processes[process].bytesSent += message.wireBytes
-            send(.gossip(message), link: place.link, flow: place.end)
+            send(.gossip(message), from: end)
         case .useConnection(let member, let id):
-            try require(
-                processes[process].links[id] != nil,
-                "\(name(process)) uses \(id), which it has not")
+            _ = try openEnd(id, of: process)
             processes[process].connectionsInUse[member] = id
         case .dropConnection(let member):
             try require(
-                processes[process].connectionsInUse[member] != nil,
+                processes[process].connectionsInUse.removeValue(forKey: member) != nil,
                 "\(name(process)) drops a connection that it has not")
-            processes[process].connectionsInUse[member] = nil
         case .memberChanged(let record, let before): try checkChange(record, before, by: process)
         case .forget(let record): processes[process].reportedRecords[record.member.id] = nil
         case .refuseMember(let member): log("\(name(process)) refuses member \(member.id)")
@@ -233,21 +180,23 @@ package struct MembershipSimulation: Sendable {
         }
     }
 
+    private func openEnd(_ id: ConnectionID, of process: Int) throws -> LinkEnd {
+        guard let end = processes[process].links[id] else {
+            throw violation("\(name(process)) uses \(id), which it has not")
+        }
+        return end
+    }
+
     // MARK: Log and violations
 
     /// Appends a line to the history.
     mutating func log(_ line: String) {
-        if history.count > 4_000 { history.removeFirst(2_000) }
         history.append("\(now.nanoseconds / 1_000_000) ms: \(line)")
     }
 
     /// Returns the name of a process in the history.
     func name(_ process: Int) -> String {
         "process \(process) of host \(processes[process].host)"
-    }
-
-    private func other(_ place: (link: Int, end: Int)) -> String {
-        name(links[place.link].ends[1 - place.end].process)
     }
 
     /// Throws a ``Violation`` of `law` unless `holds`.
@@ -258,38 +207,6 @@ package struct MembershipSimulation: Sendable {
 
     /// Returns a violation with the latest history.
     func violation(_ law: String) -> Violation {
-        Violation(
-            seed: seed, law: "\(law) at \(now.nanoseconds / 1_000_000) ms",
-            history: history.suffix(60))
-    }
-}
-
-extension TraceDigest {
-    mutating func add(_ event: MembershipEvent, process: Int, at now: Instant) {
-        switch event {
-        case .ticked: add(1, process: process, at: now)
-        case .seedsResolved(let addresses):
-            add(2, process: process, at: now)
-            for address in addresses { add(UInt64(address.port)) }
-        case .dialFailed: add(3, process: process, at: now)
-        case .connectionOpened(let id, _, let member, let incarnation):
-            add(4, process: process, at: now)
-            add(id.number)
-            add(MemberRecord(member, incarnation, .alive))
-        case .connectionClosed(let id, let reason):
-            add(5, process: process, at: now)
-            add(id.number << 8 | UInt64(reason?.rawValue ?? 0))
-        case .messageReceived(let message, let id):
-            add(6, process: process, at: now)
-            add(id.number)
-            add(message)
-        case .roleChanged(let role):
-            add(7, process: process, at: now)
-            add(UInt64(role.rawValue))
-        case .leaveRequested: add(8, process: process, at: now)
-        case .connectionNearlyExhausted(let id):
-            add(9, process: process, at: now)
-            add(id.number)
-        }
+        history.violation("\(law) at \(now.nanoseconds / 1_000_000) ms")
     }
 }

@@ -38,7 +38,7 @@ package struct MembershipStatistics: Sendable {
     package init(nodes: Int, loss: Double, rounds: Int, seed: UInt64) throws {
         self.nodes = nodes
         self.loss = loss
-        var conditions = MembershipSimulation.Conditions()
+        var conditions = NetworkConditions()
         conditions.loss = loss
         var world = MembershipSimulation(seed: seed, conditions: conditions)
         var starts = SplitMix64(seed: seed)
@@ -132,44 +132,4 @@ extension [Interval] {
     /// The median, the greater of the two middle elements if their number is even; zero if there
     /// are no elements.
     package var median: Interval { isEmpty ? .zero : sorted()[count / 2] }
-}
-
-/// A report with one line per cluster; times in milliseconds as median and maximum.
-extension MembershipStatistics {
-    private static let columns: [(title: String, width: Int)] = [
-        ("nodes", 6), ("loss %", 7), ("cold start", 11), ("killed", 13), ("power lost", 14),
-        ("crash known", 14), ("join known", 12), ("leave known", 12), ("false/node-h", 13),
-        ("B/s at rest", 12), ("B/s in churn", 12),
-    ]
-
-    /// The line with the titles of the columns.
-    package static var head: String {
-        line(columns.map(\.title))
-    }
-
-    /// The line of this cluster.
-    package var row: String {
-        Self.line([
-            String(nodes), Self.tenths(loss * 100), String(coldStart.milliseconds),
-            Self.pair(killDetections), Self.pair(powerDetections), Self.pair(crashes),
-            Self.pair(joins), Self.pair(leaves), Self.tenths(Double(falsePositives) / nodeHours),
-            Self.tenths(restRate), Self.tenths(churnRate),
-        ])
-    }
-
-    private static func line(_ cells: [String]) -> String {
-        zip(cells, columns).map { cell, column in
-            String(repeating: " ", count: max(0, column.width - cell.count)) + cell
-        }.joined(separator: " ")
-    }
-
-    private static func pair(_ times: [Interval]) -> String {
-        "\(times.median.milliseconds)/\((times.max() ?? .zero).milliseconds)"
-    }
-
-    /// Returns the value with one decimal.
-    private static func tenths(_ value: Double) -> String {
-        let scaled = Int(value * 10 + 0.5)
-        return "\(scaled / 10).\(scaled % 10)"
-    }
 }

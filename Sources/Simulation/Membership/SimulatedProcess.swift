@@ -28,8 +28,8 @@ package struct SimulatedProcess: Sendable {
     var connectionsInUse: [NodeID: ConnectionID] = [:]
     /// The last reported record of each member.
     var reportedRecords: [NodeID: MemberRecord] = [:]
-    /// The link of each open connection, and the end of it that belongs to this process.
-    var links: [ConnectionID: (link: Int, end: Int)] = [:]
+    /// The end of each open connection that belongs to this process.
+    var links: [ConnectionID: LinkEnd] = [:]
     var dialling: Set<PeerAddress> = []
     var plannedTick = Instant.distantFuture
     var bytesSent = 0
@@ -39,56 +39,32 @@ package struct SimulatedProcess: Sendable {
     /// The node id.
     package var id: NodeID { membership.own.member.id }
     var isRunning: Bool { state == .running }
-}
+    var hasEnded: Bool { state == .ended || state == .refusedToServe }
 
-/// A packet on a simulated connection.
-enum SimulatedPacket: Sendable {
-    case hello(Member, Incarnation)
-    case gossip(GossipMessage)
-    /// The last packet of an orderly close.
-    case goodbye(CloseReason)
-    /// The other end has closed without a goodbye (FIN or RST of a killed process).
-    case reset
-}
-
-/// A connection between two processes; each direction is ordered and lossless, but may stall.
-struct SimulatedLink: Sendable {
-    /// One direction.
-    struct Flow: Sendable {
-        var packets: [(packet: SimulatedPacket, arrival: Instant)] = []
-        var head = 0
-        var lastArrival = Instant.zero
-        /// The number of retransmissions of the first packet, and since when it is blocked.
-        var retries = 0
-        var stalledSince: Instant?
-        var isPlanned = false
-
-        var isEmpty: Bool { head == packets.count }
-
-        mutating func takeFirst() -> SimulatedPacket {
-            let first = packets[head].packet
-            head += 1
-            if head > 64, head * 2 > packets.count {
-                packets.removeFirst(head)
-                head = 0
-            }
-            return first
+    /// Records a reported change of a record, and returns the rule that the report breaks; `nil`
+    /// if none.
+    mutating func recordChange(_ record: MemberRecord, from before: MemberRecord?) -> String? {
+        let member = record.member.id
+        guard reportedRecords[member] == before || member == id else {
+            return "changes from what it was not told"
         }
+        if let before {
+            if record.incarnation < before.incarnation {
+                return "goes back from \(before) to \(record)"
+            }
+            if record == before { return "changes nothing" }
+        }
+        reportedRecords[member] = record
+        return nil
     }
+}
 
-    /// One process's end of the connection.
-    struct End: Sendable {
-        let process: Int
-        let id: ConnectionID
-        /// True while the process has not closed the connection.
-        var isOpen = true
-        /// True once the connection was reported to the process as open.
-        var hasReceivedHello = false
-    }
-
-    let dialled: PeerAddress
-    /// The dialling end, then the accepting end.
-    var ends: [End]
-    /// The flow from the dialling end, then the flow from the accepting end.
-    var flows = [Flow(), Flow()]
+/// A report that one process has marked another as dead.
+package struct DeathReport: Hashable, Sendable {
+    /// The process that was marked as dead.
+    package let of: Int
+    /// The process that marked it.
+    package let by: Int
+    /// The time.
+    package let at: Instant
 }

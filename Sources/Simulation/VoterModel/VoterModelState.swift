@@ -117,7 +117,7 @@ enum VoterModelNodeName {
     }
 
     static func nodes(_ mask: UInt8) -> String {
-        let letters = (0..<VoterModelTables.nodesMax).filter { mask & 1 << $0 != 0 }.map(node)
+        let letters = VoterModelTables.nodes(mask).map { node(VoterModelTables.place($0)) }
         return "{" + letters.joined(separator: ",") + "}"
     }
 }

@@ -45,12 +45,7 @@ final class ChurnCatalog: Sendable {
     /// Returns an image at random, by popularity.
     func popular(using dice: inout SplitMix64) -> ChurnImage {
         let wanted = Double.random(in: 0..<(popularity.last ?? 1), using: &dice)
-        var (low, high) = (0, popularity.count - 1)
-        while low < high {
-            let middle = (low + high) / 2
-            if popularity[middle] < wanted { low = middle + 1 } else { high = middle }
-        }
-        return image(low)
+        return image(popularity.partitionPoint { $0 < wanted })
     }
 
     /// Returns a random image of at least `bytes`, or the last one tried after some attempts.

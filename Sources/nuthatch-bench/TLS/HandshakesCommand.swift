@@ -1,5 +1,4 @@
 import ArgumentParser
-import Foundation
 import Ground
 import Harness
 import NIOCore
@@ -57,11 +56,7 @@ struct HandshakesCommand: AsyncParsableCommand {
         var servers = try servers.map(Server.init)
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         let loop = group.next()
-        let tls = try TLSClientContext(
-            TLSClientSettings(
-                trustsSystem: false,
-                issuersPEM: Array(try Data(contentsOf: URL(fileURLWithPath: certificate))),
-                protocols: [.http11]))
+        let tls = try TLSClient.context(trusting: certificate, [.http11])
         for round in 0...rounds {
             for index in servers.indices {
                 let full = try await measure(servers[index], tls, TicketStore(), loop)
@@ -111,8 +106,7 @@ struct HandshakesCommand: AsyncParsableCommand {
             let futures = (0..<batch).map { _ in
                 loop.flatSubmit {
                     TLSClient.connect(
-                        to: server.port, tls, name: .name("localhost"),
-                        resuming: tickets.all.popLast(), on: loop)
+                        to: server.port, tls, resuming: tickets.all.popLast(), on: loop)
                 }
             }
             let made = try await EventLoopFuture.whenAllSucceed(futures, on: loop).get()
@@ -137,20 +131,12 @@ struct HandshakesCommand: AsyncParsableCommand {
     private func report(_ servers: [Server]) {
         guard let base = servers.first else { return }
         for server in servers {
-            let (full, resumed) = (Self.median(server.full), Self.median(server.resumed))
-            let fullRatio = full / Self.median(base.full)
-            let resumedRatio = resumed / Self.median(base.resumed)
+            let (full, resumed) = (server.full.median, server.resumed.median)
+            let fullRatio = full / base.full.median
+            let resumedRatio = resumed / base.resumed.median
             print(
-                "\(server.name): \(Int(full)) full/s x\(Self.text(fullRatio)), "
-                    + "\(Int(resumed)) resumed/s x\(Self.text(resumedRatio)) of \(base.name)")
+                "\(server.name): \(Int(full)) full/s x\(hundredths(fullRatio)), "
+                    + "\(Int(resumed)) resumed/s x\(hundredths(resumedRatio)) of \(base.name)")
         }
-    }
-
-    private static func median(_ values: [Double]) -> Double {
-        values.sorted()[values.count / 2]
-    }
-
-    private static func text(_ ratio: Double) -> String {
-        "\((ratio * 100).rounded() / 100)"
     }
 }

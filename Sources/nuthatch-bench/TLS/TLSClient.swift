@@ -1,3 +1,4 @@
+import Foundation
 import Ground
 import NIOCore
 import NIOPosix
@@ -15,10 +16,10 @@ final class TLSClient: ChannelInboundHandler {
     private var ticketPromise: EventLoopPromise<Void>?
 
     init(
-        _ tls: TLSClientContext, to name: TLSServerName, resuming: TLSResumption?,
+        _ tls: TLSClientContext, resuming: TLSResumption?,
         established: EventLoopPromise<TLSParameters>
     ) {
-        session = TLSSession(tls, to: name, resuming: resuming)
+        session = TLSSession(tls, to: .name("localhost"), resuming: resuming)
         self.established = established
     }
 
@@ -86,14 +87,25 @@ final class TLSClient: ChannelInboundHandler {
 }
 
 extension TLSClient {
+    /// Returns the settings for servers whose certificates the PEM file at `path` vouches for.
+    static func context(
+        trusting path: String, _ protocols: [TLSApplicationProtocol]
+    ) throws -> TLSClientContext {
+        try TLSClientContext(
+            TLSClientSettings(
+                trustsSystem: false,
+                issuersPEM: Array(try Data(contentsOf: URL(fileURLWithPath: path))),
+                protocols: protocols))
+    }
+
     /// Returns a new connection after its handshake, with the agreed parameters.
     static func connect(
-        to port: Int, _ tls: TLSClientContext, name: TLSServerName, resuming: TLSResumption? = nil,
+        to port: Int, _ tls: TLSClientContext, resuming: TLSResumption? = nil,
         on loop: any EventLoop
     ) -> EventLoopFuture<(NIOLoopBound<TLSClient>, TLSParameters)> {
         let established = loop.makePromise(of: TLSParameters.self)
         let client = NIOLoopBound(
-            TLSClient(tls, to: name, resuming: resuming, established: established),
+            TLSClient(tls, resuming: resuming, established: established),
             eventLoop: loop)
         return ClientBootstrap(group: loop)
             .channelInitializer { channel in

@@ -1,5 +1,4 @@
 import ArgumentParser
-import Foundation
 import Harness
 import NIOCore
 import NIOPosix
@@ -32,11 +31,7 @@ struct TLSIdleCommand: AsyncParsableCommand {
         let node = try NodeProcess(
             ["--memory-pressure", "off", "--log-level", "warning"] + flags,
             certificates: [authority.leaf("node", hosts: ["localhost"])])
-        let tls = try TLSClientContext(
-            TLSClientSettings(
-                trustsSystem: false,
-                issuersPEM: Array(try Data(contentsOf: URL(fileURLWithPath: authority.file))),
-                protocols: http2 ? [.http2] : [.http11]))
+        let tls = try TLSClient.context(trusting: authority.file, http2 ? [.http2] : [.http11])
         let port = node.securePort
         let loop = group.next()
         try await warmUp(port, tls, loop)
@@ -83,9 +78,7 @@ struct TLSIdleCommand: AsyncParsableCommand {
     private func connect(
         _ port: Int, _ tls: TLSClientContext, _ loop: any EventLoop
     ) -> EventLoopFuture<(NIOLoopBound<TLSClient>, TLSParameters)> {
-        loop.flatSubmit {
-            TLSClient.connect(to: port, tls, name: .name("localhost"), on: loop)
-        }
+        loop.flatSubmit { TLSClient.connect(to: port, tls, on: loop) }
     }
 
     private func close(

@@ -1,5 +1,6 @@
 import Cluster
 import Ground
+import Serving
 
 /// The facts about a node that membership spreads.
 struct SimulatedMember: Sendable {
@@ -85,6 +86,16 @@ struct MemberView: Sendable {
             guard other < isSeen.count, !world.members[other].isDraining else { return false }
             return other == index || isSeen[other]
         }
+    }
+
+    /// Returns the owners of the key for a lookup, with their reachability.
+    func lookupPeers(for key: Int, _ world: SimulatedWorld) -> Lookup.Peers {
+        let candidates = owners(of: key, world).map { other in
+            OwnerSearch.Candidate(
+                world.members[other].id,
+                isReachable: other == index || world.network.areConnected(index, other))
+        }
+        return Lookup.Peers(me: world.members[index].id, preference: candidates, leaving: [])
     }
 
     private func startedOthers(_ world: SimulatedWorld) -> [(Int, SimulatedMember)] {

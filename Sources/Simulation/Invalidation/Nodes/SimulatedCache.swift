@@ -3,6 +3,11 @@ import Ground
 import Serving
 import Tiers
 
+/// The permitted use of a stored entry at an instant.
+enum ReuseDecision: Sendable {
+    case fresh, stale, validate
+}
+
 /// The memory tier, the index of the disk tier and the marks of one node's process.
 struct SimulatedCache: Sendable {
     private let keys: [SimulatedKey]
@@ -34,6 +39,29 @@ struct SimulatedCache: Sendable {
 
     /// Returns the stored entry of a key, from memory if it is there.
     subscript(key: Int) -> SimulatedEntry? { memory[key] ?? index[key] }
+
+    /// Stores an entry in memory; returns false if memory holds a later one.
+    mutating func insert(_ entry: SimulatedEntry) -> Bool {
+        if let held = memory[entry.key], held.invalidationVersion > entry.invalidationVersion {
+            return false
+        }
+        memory[entry.key] = entry
+        return true
+    }
+
+    /// Returns the permitted use of an entry at a time on the node's clock; `nil` if the entry is
+    /// purged.
+    func reuse(of entry: SimulatedEntry, isFenced: Bool, at now: Instant) -> ReuseDecision? {
+        let effect = effect(on: entry)
+        guard effect != .purged else { return nil }
+        if isFenced { return .validate }
+        let isFresh = now < entry.freshUntil
+        if isFresh, effect == nil { return .fresh }
+        // Dropped records may have been hard purges, so no staleness is allowed.
+        guard entry.invalidationVersion >= validateBefore else { return .validate }
+        let staleFrom = isFresh ? now : entry.freshUntil
+        return now < staleFrom + keys[entry.key].staleWhileRevalidate ? .stale : .validate
+    }
 
     // MARK: Marks
 

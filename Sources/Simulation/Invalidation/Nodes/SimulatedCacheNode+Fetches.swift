@@ -13,20 +13,12 @@ extension SimulatedCacheNode {
         let number = world.nextNumber()
         var fetch = SimulatedFetch(key: key, begun: replica.invalidationVersion, waiter)
         fetch.storedEntry = held
-        fetches[number] = fetch
+        fetches.add(fetch, number, isJoinable: source == nil)
         if let source { return ask(number, source.node, .probe, source.path, &world) }
-        joinableFetches[key] = number
         let asksDisk = held == nil && cache.index[key] != nil
         advance(number, &world) { lookup, _, effects in
             lookup.started(readsDisk: asksDisk, effects: &effects)
         }
-    }
-
-    /// Ends a fetch, or excludes it from further use.
-    mutating func end(_ number: UInt64) {
-        guard let key = fetches[number]?.key else { return }
-        fetches[number] = nil
-        if joinableFetches[key] == number { joinableFetches[key] = nil }
     }
 
     /// Reports an event to the lookup of a fetch and performs the effects.
@@ -50,7 +42,7 @@ extension SimulatedCacheNode {
                     after: world.milliseconds(1...12))
             case .resolvePeers:
                 let isCurrent = replica.isCurrent(at: world.now)
-                let peers = isCurrent ? peers(for: fetch.key, world) : nil
+                let peers = isCurrent ? view.lookupPeers(for: fetch.key, world) : nil
                 advance(number, &world) { $0.peersResolved(peers, $1, effects: &$2) }
             case .sendPeerQuery(let node, let question):
                 let path: TransferKind = question == .get ? .get : .probe
@@ -58,27 +50,21 @@ extension SimulatedCacheNode {
             case .cancelPeerQuery(let node):
                 fetches[number]?.requests[world.index(of: node)] = nil
             case .acceptPeerResponse(let node):
-                acceptResponse(from: world.index(of: node), number, &world)
+                guard let held = fetches[number]?.requests[world.index(of: node)]?.held
+                else { continue }
+                acceptResponse(held, number, &world)
             case .fetchFromOrigin: askOrigin(number, &world)
             default: break
             }
         }
     }
 
-    /// Returns the owners of the key in the node's view, with their reachability.
-    private func peers(for key: Int, _ world: SimulatedWorld) -> Lookup.Peers {
-        let candidates = view.owners(of: key, world).map { other in
-            OwnerSearch.Candidate(
-                world.members[other].id,
-                isReachable: other == index || world.network.areConnected(index, other))
-        }
-        return Lookup.Peers(me: world.members[index].id, preference: candidates, leaving: [])
-    }
-
-    /// Notifies the waiting peers that the origin is being queried.
-    func sendFetching(_ fetch: SimulatedFetch, _ world: inout SimulatedWorld) {
+    /// Notifies the waiting peers of the state of a fetch.
+    func notifyPeers(
+        of fetch: SimulatedFetch, _ status: OwnerSearch.Reply, _ world: inout SimulatedWorld
+    ) {
         for peer in fetch.peers {
-            world.send(.response(peer.ask, .status(.fetching)), from: index, to: peer.node)
+            world.send(.response(peer.ask, .status(status)), from: index, to: peer.node)
         }
     }
 
@@ -113,19 +99,11 @@ extension SimulatedCacheNode {
             version: replica.invalidationVersion, sentAt: clock(at: world.now))
         fetches[number]?.storedEntry = held
         fetches[number]?.origin = outstanding
-        sendFetching(fetch, &world)
+        notifyPeers(of: fetch, .fetching, &world)
         if world.isQuiescent { world.log("node \(index) asks the origin for key \(fetch.key)") }
         world.schedule(
             .originRequested(index, run: replica.run, fetch: number, etag: held?.contentVersion),
             after: world.milliseconds(2...30))
-    }
-
-    /// Accepts the response that a peer offered.
-    private mutating func acceptResponse(
-        from other: Int, _ number: UInt64, _ world: inout SimulatedWorld
-    ) {
-        guard let entry = fetches[number]?.requests[other]?.held else { return }
-        acceptResponse(entry, number, &world)
     }
 
     // MARK: Messages
@@ -146,7 +124,7 @@ extension SimulatedCacheNode {
         case .response(let ask, let reply): responseReceived(ask, reply, from: other, &world)
         case .offer(let key, let path):
             // Bytes reach a node only on its own request.
-            guard cache[key] == nil, joinableFetches[key] == nil,
+            guard cache[key] == nil, fetches.joinable(key) == nil,
                 replica.isCurrent(at: world.now)
             else { return }
             fetch(key, held: nil, for: nil, from: (other, path), &world)
@@ -158,14 +136,11 @@ extension SimulatedCacheNode {
         _ world: inout SimulatedWorld
     ) {
         guard let exchange = replica.replication else { return }
-        if !exchange.isBehind(world.members[other].id), question == .get,
-            replica.isCurrent(at: world.now)
-        {
+        let isBehind = exchange.isBehind(world.members[other].id)
+        if !isBehind, question == .get, replica.isCurrent(at: world.now) {
             return request(key, .peer(other, ask: ask), &world)
         }
-        let reply =
-            exchange.isBehind(world.members[other].id)
-            ? .status(.lagging) : storedReply(question, key, world)
+        let reply = isBehind ? .status(.lagging) : storedReply(question, key, world)
         world.send(.response(ask, reply), from: index, to: other)
     }
 
@@ -173,50 +148,39 @@ extension SimulatedCacheNode {
     private func storedReply(
         _ question: OwnerSearch.QueryKind, _ key: Int, _ world: SimulatedWorld
     ) -> EntryReply {
-        if let entry = cache[key], cache.effect(on: entry) == nil,
-            clock(at: world.now) < entry.freshUntil
-        {
-            let use = replica.fencedUse(entry.validatedAt, at: world.now)
-            let end = entry.validatedAt + SimulatedReplica.fence
-            if use == .unrestricted || use == .unrestrictedUntil(end) {
-                return reply(with: entry, world)
-            }
-        }
-        return .status(question == .probe ? .notFound : .declined)
+        let other = EntryReply.status(question == .probe ? .notFound : .declined)
+        let now = clock(at: world.now)
+        guard let entry = cache[key], cache.effect(on: entry) == nil, now < entry.freshUntil
+        else { return other }
+        let use = replica.fencedUse(entry.validatedAt, at: world.now)
+        let end = entry.validatedAt + SimulatedReplica.fence
+        let isUsable = use == .unrestricted || use == .unrestrictedUntil(end)
+        return isUsable ? EntryReply(entry, at: now) : other
     }
 
     private mutating func responseReceived(
         _ ask: UInt64, _ reply: EntryReply, from other: Int, _ world: inout SimulatedWorld
     ) {
-        for (number, fetch) in zip(fetches.keys, fetches.values) {
-            guard let question = fetch.requests[other], question.number == ask else { continue }
-            var said = OwnerSearch.Reply.found
-            switch reply {
-            case .held(let version, let freshFor, let age):
-                fetches[number]?.requests[other]?.held = SimulatedEntry(
-                    key: fetch.key, contentVersion: version, invalidationVersion: question.version,
-                    freshUntil: question.sentAt + freshFor, validatedAt: question.sentAt - age)
-            case .status(let status):
-                said = status
-                if said != .fetching { fetches[number]?.requests[other] = nil }
-            }
-            return peerReplied(said, from: other, of: fetch, number, &world)
+        guard let (number, fetch) = fetches.waiting(for: ask, from: other),
+            let question = fetch.requests[other]
+        else { return }
+        var said = OwnerSearch.Reply.found
+        switch reply {
+        case .held(let version, let freshFor, let age):
+            fetches[number]?.requests[other]?.held = question.entry(
+                fetch.key, version: version, freshFor: freshFor, validationAge: age)
+        case .status(let status):
+            said = status
+            if said != .fetching { fetches[number]?.requests[other] = nil }
         }
-    }
-
-    /// Handles a peer's response; an offered entry is requested only from the peer that offered it.
-    private mutating func peerReplied(
-        _ reply: OwnerSearch.Reply, from other: Int, of fetch: SimulatedFetch, _ number: UInt64,
-        _ world: inout SimulatedWorld
-    ) {
-        guard fetch.lookup.step == .notStarted else {
+        if fetch.lookup.step != .notStarted {
             let id = world.members[other].id
-            return advance(number, &world) { $0.replied(id, reply, $1, effects: &$2) }
-        }
-        if reply == .found {
-            acceptResponse(from: other, number, &world)
-        } else if reply != .fetching {
-            end(number)
+            advance(number, &world) { $0.replied(id, said, $1, effects: &$2) }
+        } else if said == .found, let held = fetches[number]?.requests[other]?.held {
+            // An offered entry is requested only from the peer that offered it.
+            acceptResponse(held, number, &world)
+        } else if said != .fetching {
+            fetches.end(number)
         }
     }
 
@@ -224,12 +188,12 @@ extension SimulatedCacheNode {
     mutating func disconnected(_ other: Int, _ world: inout SimulatedWorld) {
         let id = world.members[other].id
         deliver(.disconnected(id), &world)
-        for (number, fetch) in zip(fetches.keys, fetches.values) {
+        for (number, fetch) in fetches.numbered {
             fetches[number]?.leave { if case .peer(other, _) = $0 { true } else { false } }
             guard fetch.requests[other] != nil else { continue }
             fetches[number]?.requests[other] = nil
             if fetch.lookup.step == .notStarted {
-                end(number)
+                fetches.end(number)
             } else {
                 advance(number, &world) { $0.lost(id, $1, effects: &$2) }
             }

@@ -5,24 +5,9 @@ import Tiers
 
 /// Requests of clients and peers.
 extension SimulatedCacheNode {
-    /// The permitted use of a stored entry at this instant.
-    private enum ReuseDecision {
-        case fresh, stale, validate
-    }
-
-    private func reuseDecision(of entry: SimulatedEntry, _ world: SimulatedWorld)
-        -> ReuseDecision?
-    {
-        let effect = cache.effect(on: entry)
-        guard effect != .purged else { return nil }
-        if replica.isFenced(entry, at: world.now) { return .validate }
-        let now = clock(at: world.now)
-        let isFresh = now < entry.freshUntil
-        if isFresh, effect == nil { return .fresh }
-        // Dropped records may have been hard purges, so no staleness is allowed.
-        guard entry.invalidationVersion >= cache.validateBefore else { return .validate }
-        let staleFrom = isFresh ? now : entry.freshUntil
-        return now < staleFrom + world.keys[entry.key].staleWhileRevalidate ? .stale : .validate
+    private func reuse(of entry: SimulatedEntry, _ world: SimulatedWorld) -> ReuseDecision? {
+        let isFenced = replica.isFenced(entry, at: world.now)
+        return cache.reuse(of: entry, isFenced: isFenced, at: clock(at: world.now))
     }
 
     /// Serves a request, or has it wait for a fetch.
@@ -31,7 +16,7 @@ extension SimulatedCacheNode {
     ) {
         if let entry = cache.memory[key] {
             checkVersion(of: entry, &world)
-            switch reuseDecision(of: entry, world) {
+            switch reuse(of: entry, world) {
             case nil: cache.memory[key] = nil
             case .fresh: return serve(entry, isFresh: true, waiter, &world)
             case .stale where waiter == .client:
@@ -58,12 +43,12 @@ extension SimulatedCacheNode {
         guard waiter != .client else { return }
         advance(number, &world) { $0.peerJoined($1, effects: &$2) }
         if let fetch = fetches[number], fetch.lookup.isFetchingFromOrigin {
-            sendFetching(fetch, &world)
+            notifyPeers(of: fetch, .fetching, &world)
         }
     }
 
     private func joinable(_ key: Int, _ world: SimulatedWorld) -> UInt64? {
-        guard let number = joinableFetches[key], let fetch = fetches[number] else { return nil }
+        guard let number = fetches.joinable(key), let fetch = fetches[number] else { return nil }
         let mayJoin =
             world.scenario.mutation == .joiningOlderFetch
             || cache.effect(on: key, fetch.version) == nil
@@ -78,9 +63,8 @@ extension SimulatedCacheNode {
         guard case .version(let version, let isValid, let isShareable) = reply else {
             return originFailed(fetch, number, &world)
         }
-        var entry = SimulatedEntry(
-            key: fetch.key, contentVersion: version, invalidationVersion: request.version,
-            freshUntil: request.sentAt + world.keys[fetch.key].maxAge, validatedAt: request.sentAt)
+        var entry = request.entry(
+            fetch.key, version: version, freshFor: world.keys[fetch.key].maxAge)
         if isValid, fetch.storedEntry != nil, world.scenario.mutation == .lateValidationFreshens {
             entry.invalidationVersion = replica.invalidationVersion
         }
@@ -92,15 +76,13 @@ extension SimulatedCacheNode {
     private mutating func originFailed(
         _ fetch: SimulatedFetch, _ number: UInt64, _ world: inout SimulatedWorld
     ) {
-        end(number)
-        for peer in fetch.peers {
-            world.send(.response(peer.ask, .status(.originFailed)), from: index, to: peer.node)
-        }
+        fetches.end(number)
+        notifyPeers(of: fetch, .originFailed, &world)
         guard world.keys[fetch.key].isStaleIfError, let held = cache.memory[fetch.key] else {
             return
         }
         for reader in fetch.readers where reader.waiter == .client {
-            guard let use = reuseDecision(of: held, world),
+            guard let use = reuse(of: held, world),
                 !replica.isFenced(held, at: world.now),
                 use == .fresh || held.invalidationVersion >= cache.validateBefore
             else { return }
@@ -112,31 +94,21 @@ extension SimulatedCacheNode {
     /// Promotes an entry read from disk, with its version, and serves or revalidates it.
     mutating func promoted(_ number: UInt64, _ world: inout SimulatedWorld) {
         guard let key = fetches[number]?.key else { return }
-        guard let entry = cache.index[key], cache.effect(on: entry) != .purged else {
+        if let entry = cache.index[key], cache.effect(on: entry) != .purged {
+            let held = cache.memory[key] ?? entry
+            cache.memory[key] = held
+            checkVersion(of: held, &world)
+            switch reuse(of: held, world) {
+            case .fresh: return deliverResponse(held, isFresh: true, number, &world)
+            case .stale where fetches[number]?.readers.first?.waiter == .client:
+                deliverResponse(held, isFresh: false, number, &world)
+                return revalidate(held, &world)
+            case .stale, .validate: fetches[number]?.storedEntry = held
+            case nil: break
+            }
+        } else {
             cache.index[key] = nil
-            return diskMissed(number, &world)
         }
-        cache.memory[key] = cache.memory[key] ?? entry
-        storedEntryFound(cache.memory[key] ?? entry, number, &world)
-    }
-
-    private mutating func storedEntryFound(
-        _ entry: SimulatedEntry, _ number: UInt64, _ world: inout SimulatedWorld
-    ) {
-        checkVersion(of: entry, &world)
-        switch reuseDecision(of: entry, world) {
-        case .fresh: return deliverResponse(entry, isFresh: true, number, &world)
-        case .stale where fetches[number]?.readers.first?.waiter == .client:
-            deliverResponse(entry, isFresh: false, number, &world)
-            revalidate(entry, &world)
-        case nil: diskMissed(number, &world)
-        case .stale, .validate:
-            fetches[number]?.storedEntry = entry
-            diskMissed(number, &world)
-        }
-    }
-
-    private mutating func diskMissed(_ number: UInt64, _ world: inout SimulatedWorld) {
         advance(number, &world) { lookup, _, effects in lookup.diskMissed(effects: &effects) }
     }
 
@@ -159,7 +131,7 @@ extension SimulatedCacheNode {
         _ world: inout SimulatedWorld
     ) {
         guard var fetch = fetches[number] else { return }
-        end(number)
+        fetches.end(number)
         var validity = Fetch.Validity(
             of: cache.effect(on: entry), isExcluded: replica.isFenced(entry, at: world.now),
             isShared: isShareable)
@@ -191,15 +163,8 @@ extension SimulatedCacheNode {
         guard case .peer(let other, let ask) = waiter else {
             return world.check(entry, isFresh: isFresh, readAt: replica)
         }
-        world.send(.response(ask, reply(with: entry, world)), from: index, to: other)
-    }
-
-    /// Returns the response with an entry to a peer.
-    func reply(with entry: SimulatedEntry, _ world: SimulatedWorld) -> EntryReply {
-        let now = clock(at: world.now)
-        return .held(
-            version: entry.contentVersion, freshFor: entry.freshUntil - now,
-            validationAge: now - entry.validatedAt)
+        world.send(
+            .response(ask, EntryReply(entry, at: clock(at: world.now))), from: index, to: other)
     }
 
     /// Checks that every later invalidation can cover the entry.
@@ -212,12 +177,7 @@ extension SimulatedCacheNode {
 
     /// Stores a response with its version: in memory, and on disk if the node is one of two owners.
     private mutating func store(_ entry: SimulatedEntry, _ world: inout SimulatedWorld) {
-        if let held = cache.memory[entry.key],
-            held.invalidationVersion > entry.invalidationVersion
-        {
-            return
-        }
-        cache.memory[entry.key] = entry
+        guard cache.insert(entry) else { return }
         guard view.owners(of: entry.key, world).prefix(2).contains(index) || world.chance(oneIn: 3)
         else { return }
         cache.append(entry, to: &replica.storage, at: world.now)
@@ -233,7 +193,7 @@ extension SimulatedCacheNode {
         if offersDue > world.now { offerAll(.offer, &world) }
         if world.members[index].isDraining { offerAll(.drain, &world) }
         for fetch in fetches.values where fetch.lookup.isFetchingFromOrigin {
-            sendFetching(fetch, &world)
+            notifyPeers(of: fetch, .fetching, &world)
         }
         guard cache.isScanned, let entry = cache.index[key], cache.reinserting[key] == nil,
             cache.effect(on: entry) != .purged
@@ -259,18 +219,13 @@ extension SimulatedCacheNode {
     private mutating func dropMarks(_ world: inout SimulatedWorld) {
         guard cache.isScanned else { return }
         let mutation = world.scenario.mutation
-        let isHasty = mutation == .markDroppedDuringFetch
-        let stored = mutation == .markDroppedWhileOnDisk ? [] : replica.storage.entries
+        let moving = cache.reinserting.compactMap { $0?.invalidationVersion }
+        let oldest = (moving + fetches.values.map(\.oldestVersion))
+            .reduce(replica.invalidationVersion, min)
         let dropped = cache.dropUnusedMarks(
-            upTo: isHasty ? replica.invalidationVersion : oldestInTransfer, onDisk: stored)
+            upTo: mutation == .markDroppedDuringFetch ? replica.invalidationVersion : oldest,
+            onDisk: mutation == .markDroppedWhileOnDisk ? [] : replica.storage.entries)
         for _ in 0..<dropped { world.cover(.markDropped) }
-        cache.dropOldMarks(inTransferSince: oldestInTransfer, &replica.storage)
-    }
-
-    /// The lowest version of any request in progress and any entry being moved.
-    private var oldestInTransfer: InvalidationVersion {
-        let moving = cache.reinserting.compactMap(\.self) + fetches.values.compactMap(\.storedEntry)
-        let versions = moving.map(\.invalidationVersion) + fetches.values.map(\.version)
-        return versions.reduce(replica.invalidationVersion, min)
+        cache.dropOldMarks(inTransferSince: oldest, &replica.storage)
     }
 }

@@ -9,23 +9,13 @@ struct SimulatedCacheNode: Sendable {
     let index: Int
     var replica: SimulatedReplica
     var cache: SimulatedCache
-    var fetches = SortedTable<UInt64, SimulatedFetch>()
-    /// The fetch that a request may join, by key.
-    var joinableFetches: [UInt64?]
+    var fetches: SimulatedFetchTable
     var pausedUntil = Instant.zero
     var view: MemberView
-    /// True once the node has been connected with another since its start.
-    var hasTable = false
     /// The search for the cluster since the start.
-    var discovery: ClusterDiscovery?
-    /// The rule under which it may form a cluster, as last reported.
-    var formationRule: ClusterFormation.Rule?
-    /// True if the node accepts clients.
-    var isServing = false
+    var startup = SimulatedStartup()
     /// The shutdown step and when it began; `nil` while the node is not leaving.
     var shutdown: (step: ShutdownStep, since: Instant)?
-    /// The end of a period in which the node has another secret than the others.
-    var wrongSecretUntil = Instant.zero
     /// An earlier copy of the directory.
     var copy: SimulatedStorage?
     /// The epoch of the copy that the directory is, until a node has detected it.
@@ -42,7 +32,7 @@ struct SimulatedCacheNode: Sendable {
         index = replica.index
         self.replica = replica
         cache = SimulatedCache(replica.storage, keys: keys)
-        joinableFetches = Array(repeating: nil, count: keys.count)
+        fetches = SimulatedFetchTable(keys: keys.count)
         view = MemberView(of: replica.index, nodes: count)
     }
 
@@ -50,28 +40,23 @@ struct SimulatedCacheNode: Sendable {
     var process: ProcessID { replica.process }
     /// The voter set that the node follows, if any.
     var voterSet: VoterSet? { replica.replication?.voterConfiguration?.set }
-    /// True while the node can still learn that its directory is an older copy.
-    var isJoining: Bool { !isServing || !hasTable }
 
     /// Returns the time on the node's clock.
     func clock(at now: Instant) -> Instant { replica.clock.reading(at: now) }
 
     /// Returns true if the node accepts client requests.
     func acceptsClients(_ mutation: InvalidationMutation?) -> Bool {
-        shutdown == nil ? isServing : mutation == .leaveBeforeRequestsFinish
+        shutdown == nil ? startup.isServing : mutation == .leaveBeforeRequestsFinish
     }
 
     // MARK: Starting
 
     /// Starts a process from the node's storage; nothing of an earlier one is left.
     mutating func start(_ world: inout SimulatedWorld) {
-        let fresh = SimulatedCacheNode(replica, keys: world.keys, nodes: world.members.count)
-        (cache, joinableFetches, view) = (fresh.cache, fresh.joinableFetches, fresh.view)
-        fetches.removeAll()
-        pausedUntil = .zero
-        shutdown = nil
-        epochs = [:]
-        roundContacts = []
+        var fresh = SimulatedCacheNode(replica, keys: world.keys, nodes: world.members.count)
+        (fresh.copy, fresh.undetectedCopyEpoch) = (copy, undetectedCopyEpoch)
+        fresh.offersDue = offersDue
+        self = fresh
         replica.start(&world)
         run(&world) { $0.started(now: $1, using: &$2, effects: &$3) }
         replica.checkClaims(&world)
@@ -122,13 +107,8 @@ struct SimulatedCacheNode: Sendable {
     @discardableResult
     mutating func forget(_ members: [NodeID], _ world: inout SimulatedWorld) -> Bool {
         var isBegun = false
-        run(&world) { exchange, now, dice, effects in
-            do throws(FenceCoordinator.RemovalRefusal) {
-                try exchange.forget(members, now: now, using: &dice, effects: &effects)
-                isBegun = true
-            } catch {
-                isBegun = false
-            }
+        run(&world) {
+            isBegun = (try? $0.forget(members, now: $1, using: &$2, effects: &$3)) != nil
         }
         return isBegun
     }
@@ -137,11 +117,7 @@ struct SimulatedCacheNode: Sendable {
     mutating func issue(_ invalidation: Invalidation, _ world: inout SimulatedWorld) -> Int? {
         guard let purge = invalidation.purge else { return nil }
         var issued: RecordID?
-        run(&world) { exchange, now, dice, effects in
-            let issuance = try? exchange.issue(
-                invalidation, now: now, using: &dice, effects: &effects)
-            if case .issued(let name) = issuance { issued = name }
-        }
+        run(&world) { issued = $0.issueRecord(invalidation, now: $1, using: &$2, effects: &$3) }
         guard let issued, let number = world.purgeIssued(purge, as: issued, by: index) else {
             return nil
         }
@@ -149,31 +125,17 @@ struct SimulatedCacheNode: Sendable {
         return number
     }
 
-    /// Records that the node has applied a purge, by its number in the oracle.
+    /// Records that the node has applied a purge, by its number in the oracle, and counts the
+    /// transfers of objects that the purge covers.
     private mutating func recordApplied(_ purge: Int, _ world: inout SimulatedWorld) {
         replica.applied.insert(purge)
-        coverTransfers(of: world.oracle.purges[purge].covers, &world)
         world.trace(6, index)
-    }
-
-    /// Counts the transfers during which a purge that covers these keys was applied.
-    private func coverTransfers(of covers: [Bool], _ world: inout SimulatedWorld) {
+        let covers = world.oracle.purges[purge].covers
         for fetch in fetches.values where covers[fetch.key] {
-            if fetch.origin != nil {
-                world.cover(fetch.storedEntry == nil ? .duringFetch : .duringRevalidation)
-            }
-            for question in fetch.requests.values {
-                switch question.path {
-                case .get:
-                    world.cover(.duringGet)
-                    if view.owners(of: fetch.key, world).first != index {
-                        world.cover(.duringHotCopy)
-                    }
-                case .probe: world.cover(.duringProbe)
-                case .offer: world.cover(.duringOffer)
-                case .drain: world.cover(.duringDrain)
-                case .fetch, .revalidation: break
-                }
+            for request in fetch.outstandingRequests {
+                world.cover(request.path.goal)
+                guard request.path == .get else { continue }
+                if view.owners(of: fetch.key, world).first != index { world.cover(.duringHotCopy) }
             }
         }
         for key in covers.indices where covers[key] {

@@ -6,6 +6,18 @@ import Tiers
 /// The ways in which an object is transferred.
 enum TransferKind: Sendable {
     case fetch, get, probe, offer, drain, revalidation
+
+    /// The goal that a purge during such a transfer reaches.
+    var goal: InvalidationCoverageGoal {
+        switch self {
+        case .fetch: .duringFetch
+        case .get: .duringGet
+        case .probe: .duringProbe
+        case .offer: .duringOffer
+        case .drain: .duringDrain
+        case .revalidation: .duringRevalidation
+        }
+    }
 }
 
 /// A fetch at one node, from the origin or a peer.
@@ -25,6 +37,15 @@ struct SimulatedFetch: Sendable {
         var sentAt: Instant
         /// The entry that the peer offers.
         var held: SimulatedEntry?
+
+        /// Returns the entry of a key that a response brings.
+        func entry(
+            _ key: Int, version content: Int, freshFor: Interval, validationAge: Interval = .zero
+        ) -> SimulatedEntry {
+            SimulatedEntry(
+                key: key, contentVersion: content, invalidationVersion: version,
+                freshUntil: sentAt + freshFor, validatedAt: sentAt - validationAge)
+        }
     }
 
     /// A waiting request and its id in the fetch.
@@ -81,10 +102,74 @@ struct SimulatedFetch: Sendable {
         lookup.fetch.readerLeft(id, effects: &effects)
     }
 
+    /// The outstanding requests, to peers and to the origin.
+    var outstandingRequests: [OutstandingRequest] {
+        requests.values + [origin].compactMap(\.self)
+    }
+
+    /// The lowest version of the fetch and of the entry to revalidate.
+    var oldestVersion: InvalidationVersion {
+        min(version, storedEntry?.invalidationVersion ?? version)
+    }
+
     /// The waiting peers, with their query numbers.
     var peers: [(node: Int, ask: UInt64)] {
         readers.compactMap { reader in
             if case .peer(let node, let ask) = reader.waiter { (node, ask) } else { nil }
         }
+    }
+}
+
+/// The fetches in progress at one node, by number.
+struct SimulatedFetchTable: Sendable {
+    private var all = SortedTable<UInt64, SimulatedFetch>()
+    /// The fetch that a request may join, by key.
+    private var joinable: [UInt64?]
+
+    /// Creates an empty table for `count` keys.
+    init(keys count: Int) {
+        joinable = Array(repeating: nil, count: count)
+    }
+
+    subscript(number: UInt64) -> SimulatedFetch? {
+        get { all[number] }
+        set { all[number] = newValue }
+    }
+
+    var values: [SimulatedFetch] { all.values }
+    var numbered: Zip2Sequence<[UInt64], [SimulatedFetch]> { zip(all.keys, all.values) }
+
+    /// True while a client waits for a response.
+    var isServingClients: Bool {
+        all.values.contains { $0.readers.contains { $0.waiter == .client } }
+    }
+
+    /// Returns true if a key is being fetched.
+    func contains(_ key: Int) -> Bool { all.values.contains { $0.key == key } }
+
+    /// Returns the fetch of a key that further requests may join.
+    func joinable(_ key: Int) -> UInt64? { joinable[key] }
+
+    /// Returns the fetch that waits for a node's response to a query.
+    func waiting(for query: UInt64, from other: Int) -> (number: UInt64, fetch: SimulatedFetch)? {
+        numbered.first { $1.requests[other]?.number == query }
+    }
+
+    /// Adds a fetch; further requests for its key may join it if `isJoinable`.
+    mutating func add(_ fetch: SimulatedFetch, _ number: UInt64, isJoinable: Bool) {
+        all[number] = fetch
+        if isJoinable { joinable[fetch.key] = number }
+    }
+
+    /// Ends a fetch, or excludes it from further use.
+    mutating func end(_ number: UInt64) {
+        guard let key = all[number]?.key else { return }
+        all[number] = nil
+        if joinable[key] == number { joinable[key] = nil }
+    }
+
+    /// Removes the waiting requests for which `isGone` is true.
+    mutating func leave(where isGone: (SimulatedFetch.Waiter) -> Bool) {
+        for number in all.keys { all[number]?.leave(where: isGone) }
     }
 }

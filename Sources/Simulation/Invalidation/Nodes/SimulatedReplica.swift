@@ -293,6 +293,18 @@ extension Purge {
     }
 }
 
+extension InvalidationReplication {
+    /// Issues an invalidation and returns the id of its record; `nil` if it was refused.
+    mutating func issueRecord(
+        _ invalidation: Invalidation, now: Instant, using dice: inout SplitMix64,
+        effects: inout [InvalidationEffect]
+    ) -> RecordID? {
+        let issuance = try? issue(invalidation, now: now, using: &dice, effects: &effects)
+        if case .issued(let name) = issuance { return name }
+        return nil
+    }
+}
+
 extension LogWrite {
     fileprivate var isRecord: Bool {
         if case .record = self { true } else { false }
