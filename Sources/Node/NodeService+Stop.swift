@@ -22,7 +22,7 @@ extension NodeService {
         let limit = configuration.handOverTimeout
         guard limit > .zero else { return }
         notifier?.notifyStopping(
-            status: "handing over", within: limit + configuration.drainTimeout + .seconds(10))
+            status: "handing off", within: limit + configuration.drainTimeout + .seconds(10))
         let isTaken = drainOrders.withLock { _ in
             node.readiness.set(.draining)
             return hub.drain()
@@ -290,7 +290,7 @@ extension NodeService {
         // A file may hold another secret or certificate under the same name.
         logger.notice(
             change.live.isEmpty
-                ? "settings reloaded; none has changed; referenced files were read again"
+                ? "settings reloaded; none has changed; referenced files were reread"
                 : "settings reloaded",
             metadata: change.live.isEmpty ? [:] : ["changed": Self.value(change.live)])
         let waiting = change.awaitingRestart.count

@@ -33,12 +33,12 @@ enum ClusterSecrets {
             if secret.isEmpty || secret.first == UInt8(ascii: "#") { continue }
             guard (TLSPeerContext.secretBytesMin...secretBytesMax).contains(secret.count) else {
                 throw .clusterSecrets(
-                    path, reason: "line \(index + 1) holds \(secret.count) bytes")
+                    path, reason: "line \(index + 1) has \(secret.count) bytes")
             }
             secrets.append(secret)
         }
         guard (1...secretsMax).contains(secrets.count) else {
-            throw .clusterSecrets(path, reason: "it holds \(secrets.count) secrets")
+            throw .clusterSecrets(path, reason: "it contains \(secrets.count) secrets")
         }
         do throws(TLSSetupError) {
             return try TLSPeerContext(secrets: secrets)

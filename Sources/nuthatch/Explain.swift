@@ -26,7 +26,7 @@ struct Explain: ParsableCommand {
 
     func validate() throws {
         for name in names where Self.paragraphs(of: name).isEmpty {
-            throw ValidationError("nothing has the name \(name.quoted(limit: 80))")
+            throw ValidationError("no setting or key is named \(name.quoted(limit: 80))")
         }
     }
 

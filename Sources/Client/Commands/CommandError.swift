@@ -47,7 +47,7 @@ package struct CommandError: Error, Hashable {
     init(_ failure: ExchangeError, url: String, timeout: String) {
         let why =
             switch failure {
-            case .timedOut: " did not answer within \(timeout)"
+            case .timedOut: " did not respond within \(timeout)"
             case .system(let code): ": \(unsafe String(cString: strerror(code)))"
             case .unresolved(let why): ": the name cannot be resolved (\(why))"
             case .malformed: ": it is not a Nuthatch node"

@@ -33,8 +33,8 @@ package struct GetArguments: Sendable {
         else {
             throw CommandError(
                 .usageError,
-                "\(url.quoted()) is no URL; allowed: http://… or https://…, "
-                    + "percent-encoded where it has to be")
+                "\(url.quoted()) is not a URL; allowed: http://… or https://…, "
+                    + "percent-encoded where necessary")
         }
         var question = NodeRequest(
             isHeadOnly ? "HEAD" : "GET",
@@ -104,16 +104,16 @@ extension Commands {
             guard let place = NodeEndpoint(base, defaultPort: GetArguments.clientPort) else {
                 throw CommandError(
                     .usageError,
-                    "--base: \(base.quoted()) is no address in clear text, e.g. "
-                        + "http://127.0.0.1:8080; TLS is not spoken here")
+                    "--base: \(base.quoted()) is not a cleartext address, e.g. "
+                        + "http://127.0.0.1:8080; TLS is not supported")
             }
             return place
         }
         guard let address = try options.setting(options.localNode.clientAddress) else {
             throw CommandError(
                 .misconfigured,
-                "this node serves no clear-text HTTP, or on a port that the kernel chooses "
-                    + "(port 0); use --base")
+                "this node has no cleartext port, or the kernel chooses it (port 0); use "
+                    + "--base")
         }
         return NodeEndpoint(address.reachable)
     }

@@ -83,7 +83,8 @@ extension Commands {
                 guard BootClock.now() < deadline else { return nil }
                 console.showProgress {
                     ProgressLine.line(
-                        "waiting" + part, share: nil, note: "other prefetches run", columnsMax: $0)
+                        "waiting" + part, share: nil, note: "other prefetches run",
+                        columnsMax: $0)
                 }
                 BootClock.pause(.milliseconds(500))
                 continue
@@ -136,7 +137,7 @@ extension Commands {
         for file in order.files { urls += try Self.urls(in: file) }
         guard !urls.isEmpty else {
             throw CommandError(
-                .usageError, "there is no URL in \(order.files.joined(separator: ", "))")
+                .usageError, "no URL in \(order.files.joined(separator: ", "))")
         }
         return PrefetchRequest.batches(urls).map { batch in
             .object([JSON.Member("urls", JSON(batch))] + accept)
@@ -162,7 +163,7 @@ extension Commands {
         guard let parts = AbsoluteURL(Array(url.utf8)), !parts.host.isEmpty else {
             throw CommandError(
                 .usageError,
-                "\(place): \(String(url).quoted()) is no URL; allowed: http://… or https://…")
+                "\(place): \(String(url).quoted()) is not a URL; allowed: http://… or https://…")
         }
     }
 
@@ -224,7 +225,7 @@ extension PrefetchDocument {
         first.append(
             "  \(NumberFormat.plural(UInt64(clamping: urlsTotal), "URL")): "
                 + "\(NumberFormat.count(urlsFetched)) fetched, "
-                + "\(NumberFormat.count(urlsCached)) held already"
+                + "\(NumberFormat.count(urlsCached)) already cached"
         )
         if urlsFailed > 0 {
             first.append(", ")

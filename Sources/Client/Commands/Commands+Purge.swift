@@ -68,8 +68,8 @@ extension Commands {
             }
             for url in order.urls + order.prefixes where url.hasSuffix("*") {
                 console.printError(
-                    "note: \(url.quoted()) was taken as it stands, the * included; --prefix "
-                        + "covers all that follows a path up to a / or its end")
+                    "note: \(url.quoted()) was used literally, including the *; --prefix "
+                        + "covers everything below a path that ends at a / or at a segment's end")
             }
             if options.isJSON {
                 console.print(String(decoding: response.body, as: UTF8.self))

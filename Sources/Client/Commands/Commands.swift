@@ -132,7 +132,7 @@ extension Commands {
         guard AbsoluteURL(Array(url.utf8)) != nil else {
             return run { () throws(CommandError) in
                 throw CommandError(
-                    .usageError, "\(url.quoted()) is no URL; allowed: http://… or https://…")
+                    .usageError, "\(url.quoted()) is not a URL; allowed: http://… or https://…")
             }
         }
         return show(

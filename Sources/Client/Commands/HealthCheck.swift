@@ -19,8 +19,8 @@ package struct HealthCheck: Hashable, Sendable {
             guard let address = try node.healthAddress.get() else {
                 return HealthCheck(
                     isReady: false,
-                    line: "this node has no port in clear text, or the kernel chooses it (port "
-                        + "0), so there is none to ask; give admin-listen or plain-listen a port")
+                    line: "this node has no cleartext port, or the kernel chooses it (port 0); "
+                        + "set the port of admin-listen or plain-listen")
             }
             return request(address.reachable, within: limit, as: timeout)
         } catch {

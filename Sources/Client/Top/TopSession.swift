@@ -239,7 +239,7 @@ extension Commands {
         run { () throws(CommandError) in
             let interval = try CommandOptions.duration(order.interval, "--interval")
             guard interval >= .milliseconds(100) else {
-                throw CommandError(.usageError, "--interval: at least 100ms are allowed")
+                throw CommandError(.usageError, "--interval must be at least 100ms")
             }
             let watch = TopSession(try options.clients(), every: interval)
             try watch.connect(isAlone: options.nodes.count < 2)

@@ -292,7 +292,7 @@ final class OriginSource: ResponseSource, OriginFetchDelegate {
         _ problem: Problem, _ length: UInt64?, nominated: FieldNames = FieldNames()
     ) {
         if problem.status >= 500, problem.retryAfterSeconds == nil {
-            log("origin answer refused", why: problem.document.detail)
+            log("origin response refused", why: problem.document.detail)
         }
         heldResponse = nil
         fetch.failed(problem, nominated: nominated)

@@ -61,7 +61,7 @@ extension PurgePermission.Refusal {
     /// themselves.
     package var message: String {
         let who = client.map { "This request came from \($0.unmapped)" } ?? "This request came"
-        let token = hadToken ? "with a token that is not known" : "without a bearer token"
+        let token = hadToken ? "with an unknown token" : "without a bearer token"
         let allowed =
             switch (allowsNetworks, allowsTokens) {
             case (true, true):
@@ -70,6 +70,6 @@ extension PurgePermission.Refusal {
             case (true, false): "an address in one of the operator's networks"
             default: "Authorization: Bearer with one of the operator's tokens"
             }
-        return "\(who) \(token). Wanted is \(allowed). Nothing was purged."
+        return "\(who) \(token). Required: \(allowed). Nothing was purged."
     }
 }

@@ -87,7 +87,7 @@ extension PeerHub {
             switch why {
             case .duplicateIdentity:
                 (
-                    "another live process has this node's id; this one does not serve",
+                    "another live process has this node's id; this process does not serve",
                     "give each node its own directory"
                 )
             case .restoredCopy:
@@ -168,7 +168,7 @@ extension PeerHub {
                 ipAddress: first.description, port: Int(address.port))
         else { return handle(.dialFailed(address)) }
         guard let place = dialLimiter.acquire() else {
-            logConnectionFailure(of: "\(address)", "there are as many connections as may be")
+            logConnectionFailure(of: "\(address)", "the maximum number of connections is open")
             return handle(.dialFailed(address))
         }
         let id = nextConnectionID()

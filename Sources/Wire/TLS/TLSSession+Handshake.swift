@@ -54,7 +54,7 @@ extension TLSSession {
             guard let chosen else { return nil }
             guard let known = TLSApplicationProtocol(rawValue: chosen),
                 client.settings.protocols.contains(known)
-            else { return .malformed(reason: "a protocol was chosen that was not offered") }
+            else { return .malformed(reason: "it selected a protocol that was not offered") }
             return nil
         case .peer:
             // Requires the secret, and an ephemeral key exchange.
@@ -103,7 +103,7 @@ extension TLSSession {
         if case .peer = endpoint, case .handshaking = state, isSecretMismatch(fault) {
             return .noSharedSecret
         }
-        guard let fault else { return .internalError(reason: "OpenSSL gives no reason") }
+        guard let fault else { return .internalError(reason: "OpenSSL gave no reason") }
         if let alert = fault.alert { return failureCause(of: alert) }
         if fault.isInternal { return .internalError(reason: fault.text) }
         switch fault.reason {

@@ -65,7 +65,7 @@ struct PurgePermissionTests {
         let client = try address("192.0.2.1")
         for (permission, token, part) in [
             (PurgePermission(networks: [network]), nil, "192.0.2.1 without a bearer token"),
-            (PurgePermission(networks: [network]), Self.token, "with a token that is not known"),
+            (PurgePermission(networks: [network]), Self.token, "with an unknown token"),
             (PurgePermission(tokens: [digest(changing: 1)]), nil, "Wanted is Authorization:"),
             (PurgePermission(networks: [network]), nil, "Wanted is an address in one of"),
             (
