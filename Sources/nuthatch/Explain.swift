@@ -37,7 +37,7 @@ struct Explain: ParsableCommand {
         }
     }
 
-    /// Returns what is to be said of a name; empty if nothing has it.
+    /// Returns the explanation of a name; empty if no setting or key has it.
     private static func paragraphs(of name: String) -> [String] {
         let options =
             switch name {

@@ -37,7 +37,7 @@ package enum RequestBodyError: Error, Hashable, Sendable {
 }
 
 extension RequestBodyError {
-    /// The message: what is wrong, where, and what is allowed.
+    /// The message: the fault, its location, and the allowed values.
     package var message: String {
         switch self {
         case .invalidJSON(let place):

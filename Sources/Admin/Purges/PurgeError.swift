@@ -80,7 +80,7 @@ extension PurgeError {
 }
 
 extension PurgeError {
-    /// The message: what is wrong, where, and what is allowed.
+    /// The message: the fault, its location, and the allowed values.
     package var message: String {
         switch self {
         case .invalidReceiptID:

@@ -2,7 +2,7 @@ package import Admin
 import Ground
 import Telemetry
 
-/// The readiness of a node on this machine, from one request on a connection of its own.
+/// The readiness of a node on this machine, from one request on a separate connection.
 package struct HealthCheck: Hashable, Sendable {
     /// True only if the status was 200.
     package let isReady: Bool

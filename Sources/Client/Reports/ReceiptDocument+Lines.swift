@@ -52,7 +52,7 @@ extension ReceiptDocument {
         TextLine(targetSummary.main) + TextLine(targetSummary.more, .faint)
     }
 
-    /// The members that have confirmed, and the time from which no node serves what is covered.
+    /// The members that have confirmed, and the time from which no node serves purged entries.
     package var summary: TextLine {
         if isFullyConfirmed {
             return TextLine("confirmed by all \(confirmed)", .good)

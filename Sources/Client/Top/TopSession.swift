@@ -99,7 +99,7 @@ final class TopSession {
     func runUntilUpdate(orUntilReadable inputs: [CInt]) -> Set<CInt> {
         if BootClock.now() >= nextPollAt, !state.isPaused { pollAll() }
         while true {
-            // Durations that grow by themselves are updated every second.
+            // Durations that grow with time are updated every second.
             let until = state.isPaused ? BootClock.now() + .seconds(1) : nextPollAt
             let readable = Exchange.poll(
                 for: pending.map(\.exchange), orUntilReadable: inputs, until: until)

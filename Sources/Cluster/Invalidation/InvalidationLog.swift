@@ -211,7 +211,7 @@ extension InvalidationLog {
         return next
     }
 
-    /// Processes what is due at `now`; an early call is harmless.
+    /// Processes the steps that are due at `now`; an early call is harmless.
     package mutating func ticked(now: Instant, effects: inout [InvalidationEffect]) {
         sendRepairRequests(now, &effects)
         sendDueConfirmations(now)
@@ -225,8 +225,8 @@ extension InvalidationLog {
         if let dueAt = receipts.members.nextReview, dueAt <= now { reviewMembers(now, &effects) }
     }
 
-    /// Confirms to every member what was synced since the last time, and returns how many streams
-    /// that were.
+    /// Confirms to every member the records synced since the last time, and returns the number of
+    /// streams.
     ///
     /// Receipts become visible everywhere by that, and streams can be retired.
     private mutating func confirmToAll() -> Int {

@@ -149,7 +149,7 @@ extension Membership {
         dissemination.push(id, at: turn.now + turn.jitter(upTo: spread))
     }
 
-    /// Pushes what is due.
+    /// Pushes the records that are due.
     mutating func pushDue(_ turn: inout StepContext) {
         let ids = dissemination.takePushes(at: turn.now).filter { id in
             // With as many accusers as needed, besides this node, a push adds nothing.

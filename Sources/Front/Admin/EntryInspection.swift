@@ -157,7 +157,7 @@ struct EntryInspection: Sendable {
 }
 
 extension EntryInspection {
-    /// Returns the admin document on what is stored under `url`, and whether anything is stored.
+    /// Returns the admin document on the variants of `url`, and whether any is stored.
     func document(of url: String) -> (document: EntryDocument, isHeld: Bool) {
         let places = candidateKeys(of: Array(url.utf8))
         let found = find(under: places)

@@ -245,7 +245,7 @@ extension HTTP1Connection {
         return now >= client.openedAt + NodeSettings.authenticationTimeout
     }
 
-    /// A partially read head counts as idle, because it is no request yet.
+    /// A partially read head counts as idle, because it is not a request yet.
     var idleSince: Instant? {
         guard !response.isResponding, queuedBytes == 0 else { return nil }
         switch phase {

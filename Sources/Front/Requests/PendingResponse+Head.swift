@@ -206,7 +206,7 @@ extension PendingResponse {
         return hasBody
     }
 
-    /// Records the peer as source: a response that another node had is no miss of the cluster.
+    /// Records the peer as source: a response that another node had is not a miss of the cluster.
     private func recordSource(of note: CacheHandling) {
         if case .forwarded(_, _, _, _, isFromPeer: true) = note, response.cacheResult == .miss {
             response.cacheResult = .peer

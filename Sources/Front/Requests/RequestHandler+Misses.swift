@@ -92,7 +92,7 @@ extension RequestHandler {
         waiting.enqueueFetch(alone: alone || query.isExclusive)
     }
 
-    /// Forwards a request with a fetch of its own; an OPTIONS request addressed to this node is
+    /// Forwards a request with a separate fetch; an OPTIONS request addressed to this node is
     /// answered here.
     func pass(
         _ query: SiteRequest, _ pending: BufferedRequest, _ facts: RequestTraits,

@@ -10,7 +10,7 @@ package enum StoredHeadFault: Error, Hashable, Sendable {
     case fieldLine(at: Int)
     /// A part begins within a line, or before the part that it follows.
     case partOffsets
-    /// The field at this offset is hop-by-hop, or generated anew for each response.
+    /// The field at this offset is hop-by-hop, or generated for each response.
     case forbiddenField(at: Int)
     /// Content-Length is missing, duplicated, or differs from the size of the body.
     case length

@@ -14,7 +14,7 @@ package struct ProblemDocument: Hashable, Sendable {
     package var name: String
     /// The kind of problem, the same for every occurrence.
     package var title: String
-    /// The specific fault, its location, and what is allowed; empty if there is nothing to add.
+    /// The specific fault, its location, and the allowed values; empty if there is nothing to add.
     package var detail: String
     /// A further member, a list of texts for programs (RFC 9457 §3.2); `nil` for none.
     package var list: List?
@@ -137,7 +137,7 @@ extension URLRefusal {
         }
     }
 
-    /// The fault, its offset, and what is allowed.
+    /// The fault, its offset, and the allowed values.
     package var message: String {
         switch self {
         case .empty: "The URL is empty; an absolute http or https URL is required."
@@ -197,7 +197,7 @@ extension ProblemDocument {
             detail: refusal.message)
     }
 
-    /// The response to PURGE where nobody may purge and no site is addressed; send it with Allow
+    /// The response to PURGE without a site where no client may purge; send it with Allow
     /// (RFC 9110 §15.5.6).
     package static let purgeNotConfigured = ProblemDocument(
         status: 405, name: "purge-not-configured", title: "PURGE is not supported here",
@@ -253,7 +253,7 @@ extension ProblemDocument {
 }
 
 extension SignatureFault {
-    /// The fault and what is allowed.
+    /// The fault and the allowed values.
     package var message: String {
         switch self {
         case .signatureNotLast:

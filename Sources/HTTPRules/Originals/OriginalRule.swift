@@ -190,7 +190,7 @@ package struct OriginalRuleFault: Error, Hashable, Sendable {
 }
 
 extension OriginalRuleFault: CustomStringConvertible {
-    /// One line with position, fault, and what is allowed; without any of the rule's text.
+    /// One line with position, fault, and allowed values; without any of the rule's text.
     package var description: String {
         let (what, allowed) = problem.message
         return "at byte \(offset): \(what); allowed: \(allowed)"

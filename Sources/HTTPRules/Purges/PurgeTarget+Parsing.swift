@@ -71,7 +71,7 @@ extension PurgeTarget {
     // MARK: Names under which sites store responses
 
     /// Returns the target as written, followed by the other names under which this node stores or
-    /// fetches what it serves for that URL.
+    /// fetches the responses for that URL.
     ///
     /// An image is stored under its own URL, regardless of the host whose `/v1/image` was
     /// requested. A site's response is stored under the site's name, without the ignored query
@@ -110,7 +110,7 @@ package enum PurgeTargetFault: Error, Hashable, Sendable {
     /// The tag begins or ends with white space, which is not part of any tag.
     case tagWhitespace
 
-    /// The fault and what is allowed.
+    /// The fault and the allowed values.
     package var message: String {
         switch self {
         case .url(let refusal): refusal.message

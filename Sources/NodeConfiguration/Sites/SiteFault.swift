@@ -104,7 +104,7 @@ package struct SiteFault: Error, Hashable, CustomStringConvertible {
                 }
             let start = "\(subject): \(option.name) \(place): \(what)"
             switch reason {
-            // These reasons contain what is allowed.
+            // These reasons contain the allowed values.
             case .invalidOriginalRule, .unusableStatus, .unsafeContentCoding: return start
             default: return "\(start); allowed: \(option.allowed), e.g. \(option.example)"
             }

@@ -139,7 +139,7 @@ extension PeerConnection {
         receivingRequests.removeAll(keepingCapacity: true)
     }
 
-    /// Delivers the last event of a query, after what was held.
+    /// Delivers the last event of a query, after the events held back.
     func complete(_ ask: PeerRequest, _ event: PeerRequest.Event?) {
         if let stream = ask.stream { requests[stream] = nil }
         ask.stream = nil

@@ -14,7 +14,7 @@ package struct ReceivedEntry {
     /// The end of the body; `nil` if more is to come.
     package var end: StreamEnd?
 
-    /// Creates an entry of which nothing but the head has arrived.
+    /// Creates an entry of which only the head has arrived.
     package init(entry: PeerEntry) { self.entry = entry }
 }
 
