@@ -132,7 +132,7 @@ struct PurgeRequestTests {
         ),
         (
             "{\"targets\":[{\"everything\":false}]}",
-            .value("targets[0].everything", allowed: "true alone")
+            .value("targets[0].everything", allowed: "true")
         ),
         ("{\"targets\":[{\"url\":\"/a\"}]}", .invalidTarget("targets[0].url", .url(.scheme))),
         (

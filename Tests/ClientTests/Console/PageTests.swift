@@ -152,7 +152,7 @@ struct PageTests {
         document.failures = [.init(url: "http://a.example/x", reason: "it answered 404")]
         #expect(
             text(document.lines(columnsMax: nil)) == """
-                done  2,000 URLs: 499 fetched, 0 held already, 1 failed; 5 MiB in 10s
+                done  2,000 URLs: 499 fetched, 0 already cached, 1 failed; 5 MiB in 10s
                 NOT FETCHED         WHY
                 http://a.example/x  it answered 404
                 """)

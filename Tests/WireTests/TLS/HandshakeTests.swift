@@ -204,7 +204,7 @@ import Wire
                 return
             }
             #expect(bytes.prefix(2).contains(first))
-            #expect(end.failure?.message.contains("does not speak TLS") == true)
+            #expect(end.failure?.message.contains("does not use TLS") == true)
         }
         #expect(pair.server.take().isEmpty)
     }
