@@ -2,10 +2,9 @@
 #
 #   docker run -p 8080:8080 -v nuthatch:/var/cache/nuthatch -e NUTHATCH_ALLOW_ORIGIN=images.example nuthatch
 #
-# Runs with --read-only too: nothing is written outside the volume. Every setting is an environment
-# variable, or a flag behind `serve`; which origins may be fetched has to be said, or it stops at
-# once. Answers in progress get 30 s on SIGTERM (NUTHATCH_DRAIN_TIMEOUT); docker stop waits for 10,
-# if not told to wait longer with -t.
+# Also runs with --read-only: it writes only to the volume. Settings are environment variables, or
+# flags after `serve`; allowed origins are required. On SIGTERM, responses in progress have 30 s to
+# complete (NUTHATCH_DRAIN_TIMEOUT); docker stop waits only 10 s unless -t says otherwise.
 
 FROM swift:6.3-bookworm AS build
 RUN apt-get update \
@@ -31,10 +30,10 @@ RUN apt-get update \
         --shell /usr/sbin/nologin nuthatch \
     && install -d -o nuthatch -g nuthatch -m 0700 /var/cache/nuthatch
 COPY --from=build /nuthatch /usr/bin/nuthatch
-# Numbers, so that Kubernetes can tell that it is not root.
+# A numeric id, so that Kubernetes can verify that it is not root.
 USER 10001:10001
 VOLUME /var/cache/nuthatch
-# The admin port stays on the container's loopback, where only the health check asks.
+# The admin port stays on the container's loopback, for the health check.
 ENV NUTHATCH_LISTEN=0.0.0.0:8080 NUTHATCH_CACHE_DIR=/var/cache/nuthatch
 EXPOSE 8080
 STOPSIGNAL SIGTERM

@@ -146,7 +146,7 @@ package final class MemoryPressureMonitor: Sendable {
         count(SystemMemorySample(bounds: []), nil, isYielding: false)
         if wasYielding {
             logger.info(
-                "memory-limit is in full effect again",
+                "memory-limit applies in full again",
                 metadata: ["memory_limit": "\(store.configuredBytes)"])
         }
         return Self.idleSampleInterval
@@ -174,11 +174,11 @@ package final class MemoryPressureMonitor: Sendable {
     ) {
         guard isYielding else {
             return logger.info(
-                "memory-limit is in full effect again",
+                "memory-limit applies in full again",
                 metadata: ["memory_limit": "\(use.configuredBytes)"])
         }
         logger.warning(
-            "memory is short: memory-limit is reduced until memory is available again",
+            "memory is short; memory-limit is reduced until memory is available again",
             metadata: [
                 "memory_limit": "\(use.configuredBytes)",
                 "held": "\(store.account.limitBytes)",
@@ -200,7 +200,7 @@ package final class MemoryPressureMonitor: Sendable {
         let consequence =
             isOn
             ? "it is reduced"
-            : "and as memory-pressure is off, the kernel may kill the process"
+            : "memory-pressure is off, so the kernel may kill the process"
         logger.warning(
             "memory-limit does not fit beside the process: \(consequence)",
             metadata: [

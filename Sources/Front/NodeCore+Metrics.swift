@@ -158,10 +158,10 @@ extension OriginEvent {
                 metadata: ["origin": "\(origin)", "why": "\(failure.message)"])
         case .tlsSucceeded(let origin):
             logger.info(
-                "TLS connection to an origin succeeds again", metadata: ["origin": "\(origin)"])
+                "TLS connections to an origin succeed again", metadata: ["origin": "\(origin)"])
         case .responseOverran(let origin):
             logger.warning(
-                "origin sends more than the length of its responses; closing its connections",
+                "origin sends more bytes than Content-Length; closing its connections",
                 metadata: ["origin": "\(origin)"])
         case .lookupFailed(let host, let reason):
             logger.warning(

@@ -216,7 +216,7 @@ package final class NodeCore: Sendable {
         contextsState.withLock { $0 = [] }
     }
 
-    /// Drops marks that nothing needs any more on a node without a disk; called several times a
+    /// Drops marks that are no longer needed on a node without a disk; called several times a
     /// second by one loop.
     func reclaimMarks() {
         let folded = tiers.reclaimMarks()

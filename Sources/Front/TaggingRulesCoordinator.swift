@@ -144,7 +144,7 @@ package final class TaggingRulesCoordinator: Sendable {
         }
         let version = purges.invalidateLocally(Purge(.soft, targets))
         logger.notice(
-            "tagging rules changed: each stored response of these sites is revalidated once",
+            "tagging rules changed; each stored response of these sites is revalidated once",
             metadata: ["sites": .array(changed.map { .string($0.name) })])
         guard let disk else { return recordTagging(note, generation) }
         disk.marks.whenJournaled(version) { [self] isKept in

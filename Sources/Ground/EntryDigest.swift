@@ -39,7 +39,7 @@ package struct EntryName: Hashable, Sendable {
         fourth = bytes.little64(at: offset + 24)
     }
 
-    /// Creates a name of which only the first 16 bytes are known; the rest is zero.
+    /// Creates a name from its first 16 bytes; the rest is zero.
     package init(prefix digest: EntryDigest) {
         self.init(digest: digest, third: 0, fourth: 0)
     }

@@ -106,7 +106,7 @@ final class LiveConfiguration: Sendable {
         // A file may hold another secret or certificate under the same name.
         logger.notice(
             change.live.isEmpty
-                ? "settings reloaded; none has changed; referenced files were read again"
+                ? "settings reloaded; none has changed; referenced files were reread"
                 : "settings reloaded",
             metadata: change.live.isEmpty ? [:] : ["changed": Self.value(change.live)])
         let waiting = change.awaitingRestart.count

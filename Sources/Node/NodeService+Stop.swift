@@ -22,7 +22,7 @@ extension NodeService {
         let limit = configuration.handOverTimeout
         guard limit > .zero else { return }
         notifier?.notifyStopping(
-            status: "handing over", within: limit + configuration.drainTimeout + .seconds(10))
+            status: "handing off", within: limit + configuration.drainTimeout + .seconds(10))
         let isTaken = drainOrders.withLock { _ in
             node.readiness.set(.draining)
             return hub.drain()

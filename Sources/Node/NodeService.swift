@@ -188,7 +188,7 @@ final class NodeService: Service {
         Task { await perform(.handOff(number), isTaken, node, timeKeeper) }
     }
 
-    /// Starts a drain; when the handoff is complete, the node stops or goes on to run.
+    /// Starts a drain; when the handoff is complete, the node stops or continues to run.
     private func drain(_ node: NodeCore, _ timeKeeper: any EventLoop, thenStop: Bool) {
         // Under the lock: the node sees drains and undrains in the order of the commands.
         let begun = drainOrders.withLock { orders -> (DrainControl.Step, EventLoopFuture<Bool>?)? in

@@ -32,7 +32,7 @@ package func ignoreHangups() {
     _ = signal(SIGHUP, SIG_IGN)
 }
 
-/// Runs a node until SIGTERM or SIGINT, then drains it; a second signal aborts what is still in
+/// Runs a node until SIGTERM or SIGINT, then drains it; a second signal aborts work still in
 /// progress.
 ///
 /// SIGHUP reloads `sources` and applies the settings that a running node can change.

@@ -39,7 +39,7 @@ final class StopRequests: Sendable {
     /// Waits for `work`; returns false if that took longer than `limit` or the node was ordered to
     /// stop more than `count` times.
     ///
-    /// After that `work` goes on unobserved.
+    /// After that `work` continues unobserved.
     ///
     /// - Parameters:
     ///   - limit: the maximum wait; `nil` for no limit.

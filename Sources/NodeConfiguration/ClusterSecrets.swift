@@ -27,12 +27,12 @@ enum ClusterSecrets {
             let secret = Array(line.last == 0x0D ? line.dropLast() : line)
             if secret.isEmpty || secret.first == UInt8(ascii: "#") { continue }
             guard (TLSPeerContext.secretBytesMin...secretBytesMax).contains(secret.count) else {
-                throw file.error("line \(index + 1) holds \(secret.count) bytes")
+                throw file.error("line \(index + 1) has \(secret.count) bytes")
             }
             secrets.append(secret)
         }
         guard (1...secretsMax).contains(secrets.count) else {
-            throw file.error("it holds \(secrets.count) secrets")
+            throw file.error("it contains \(secrets.count) secrets")
         }
         do throws(TLSSetupError) {
             return try TLSPeerContext(secrets: secrets)

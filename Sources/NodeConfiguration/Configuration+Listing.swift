@@ -16,7 +16,7 @@ extension Configuration {
             let before = self.declaredValues.texts(setting)
             if source == .builtIn, texts == before || before.isEmpty { return nil }
             let from =
-                source == .builtIn ? "as the settings above demand" : source.text
+                source == .builtIn ? "derived from the settings above" : source.text
             // A file cannot name another.
             let start = setting == Setting.node.config.setting ? "# " : ""
             return

@@ -77,7 +77,7 @@ extension ConfigurationError: CustomStringConvertible {
                 + "allowed: a file of 1 to 4096 bytes in one line"
         case .unusedSiteTrust(let pattern, let option, let source):
             return "site \(pattern) (from \(source.text)): \(option.name) has no "
-                + "meaning without TLS; allowed: with an origin that begins with https://"
+                + "effect without TLS; allowed: with an origin that begins with https://"
         case .unpairedKeys(let certificates, let keys):
             return "setting tls-certificate is given \(certificates) times and setting tls-key "
                 + "\(keys) times; allowed: a tls-key for each tls-certificate, in the same order"
@@ -85,15 +85,15 @@ extension ConfigurationError: CustomStringConvertible {
             return "setting tls-certificate would turn TLS \(isOff ? "off" : "on") while the node "
                 + "runs; allowed: other certificates; turn TLS \(isOff ? "off" : "on") at a restart"
         case .requiresTLS(let name, let source):
-            return "setting \(name.name) (from \(source.text)) has no meaning "
+            return "setting \(name.name) (from \(source.text)) has no effect "
                 + "without TLS; allowed: together with tls-certificate and tls-key"
         case .unprotectedAdminPort(let listen, let source):
             return
                 "setting admin-listen (from \(source.text)): \(listen) is not "
-                + "a loopback address, and everybody who reaches it could do everything; allowed: "
+                + "a loopback address, so anyone who can reach it could do everything; allowed: "
                 + "a loopback address, or together with admin-token-file or client-ca"
         case .requiresClusterSecret(let name, let source):
-            return "setting \(name.name) (from \(source.text)) has no meaning "
+            return "setting \(name.name) (from \(source.text)) has no effect "
                 + "without a secret; allowed: together with cluster-secret-file"
         case .clusterToggled(let isOff):
             return "setting cluster-secret-file would turn the cluster \(isOff ? "off" : "on") "
@@ -124,7 +124,7 @@ extension ConfigurationError: CustomStringConvertible {
         case .missingOrigins(let listen, let source):
             let name = Setting.origins.allowOrigin.setting
             let site = Setting.origins.site.setting
-            return "setting \(name.name) or \(site.name) is needed because setting listen "
+            return "setting \(name.name) or \(site.name) is required because setting listen "
                 + "(from \(source.text)) has \(listen), which is beyond loopback; "
                 + "allowed: \(name.kind.allowed), e.g. \(name.flag) '*.example.com', "
                 + "or \(site.flag) \(site.example)"

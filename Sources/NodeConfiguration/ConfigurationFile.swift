@@ -52,7 +52,7 @@ struct ConfigurationFile {
         for (key, value) in mapping where errors.count < Self.errorsMax {
             guard let text = key.scalar?.string else {
                 throw .malformedFile(
-                    name, line: key.mark?.line, reason: "a key is not a plain word")
+                    name, line: key.mark?.line, reason: "a key is not plain text")
             }
             if text == Self.sitesKey {
                 try read(sites: value)
@@ -212,9 +212,9 @@ enum YAMLPrecheck {
         switch byte {
         case UInt8(ascii: "&"):
             guard !isWord(before), let after, isWord(after) else { return nil }
-            return "an anchor (&) is not taken; write the value out"
+            return "anchors (&) are not supported; repeat the value"
         case UInt8(ascii: "?"):
-            return beginsToken(after: before) ? "a key marked by ? is not taken" : nil
+            return beginsToken(after: before) ? "keys marked with ? are not supported" : nil
         default: return nil
         }
     }

@@ -110,9 +110,9 @@ package struct ConfigurationSources: Sendable {
         let token = Array(bytes.prefix { $0 != 0x0A && $0 != 0x0D })
         guard bytes.dropFirst(token.count).allSatisfy({ $0 == 0x0A || $0 == 0x0D }),
             token.allSatisfy({ (0x21...0x7E).contains($0) })
-        else { throw file.error("it holds more than one word") }
+        else { throw file.error("it contains more than one word") }
         guard (16...256).contains(token.count) else {
-            throw file.error("it holds \(token.count) characters")
+            throw file.error("it contains \(token.count) characters")
         }
         return token
     }
@@ -196,7 +196,7 @@ package struct ConfigurationSources: Sendable {
     /// Returns the reason for a system error.
     private static func reason(_ number: CInt) -> String {
         switch number {
-        case ENOENT, ENOTDIR: "there is no such file"
+        case ENOENT, ENOTDIR: "the file does not exist"
         case EACCES, EPERM: "permission is denied"
         default: unsafe String(cString: strerror(number))
         }

@@ -102,7 +102,7 @@ extension Configuration {
             FileExposure(ofFile: path).map {
                 "\(what): \(path.quoted(limit: 4096)) can be read by "
                     + ($0 == .group ? "its group" : "every user of this machine")
-                    + "; a secret is its owner's alone (mode 600)"
+                    + "; only its owner should be able to read a secret (mode 600)"
             }
         }
     }

@@ -90,7 +90,7 @@ package struct URLSigning: Sendable {
     ) throws(Fault) -> String {
         guard base.isEmpty || Self.isBase(base) else {
             throw Fault(
-                description: "\(base.quoted(limit: 200)) is no address of a node; "
+                description: "\(base.quoted(limit: 200)) is not a node's address; "
                     + "e.g. http://127.0.0.1:8080")
         }
         let bytes = Array(url.utf8)
@@ -126,7 +126,7 @@ package struct URLSigning: Sendable {
     ) throws(Fault) -> String {
         guard let pattern = SitePattern(name) else {
             throw Fault(
-                description: "\(name.quoted(limit: 200)) is no name of a site; "
+                description: "\(name.quoted(limit: 200)) is not a site's name; "
                     + "allowed: *, HOST or HOST:PORT")
         }
         let (authority, target) = try Self.parts(url, of: pattern)
@@ -168,7 +168,7 @@ package struct URLSigning: Sendable {
     ) throws(Fault) -> (authority: Substring, target: Substring) {
         guard isTarget(url[...]) else {
             throw Fault(
-                description: "\(url.quoted(limit: 200)) holds what is to be percent-encoded, or a "
+                description: "\(url.quoted(limit: 200)) has characters to percent-encode, or a "
                     + "fragment")
         }
         if url.hasPrefix("/"), pattern != .catchAll { return ("", url[...]) }
@@ -180,7 +180,8 @@ package struct URLSigning: Sendable {
             (rest, defaultPort) = (url.dropFirst(8), ":443")
         } else {
             throw Fault(
-                description: "\(url.quoted(limit: 200)) is no URL; allowed: http://… or https://…"
+                description: "\(url.quoted(limit: 200)) is not a URL; allowed: http://… or "
+                    + "https://…"
                     + (pattern == .catchAll ? "" : ", or /…"))
         }
         let end = rest.firstIndex { $0 == "/" || $0 == "?" } ?? rest.endIndex

@@ -209,7 +209,7 @@ extension OriginClient {
         }
     }
 
-    /// Makes the next fetch resolve the origin's name anew, because none of its addresses accepted
+    /// Makes the next fetch resolve the origin's name again, because none of its addresses accepted
     /// a connection.
     func expireAddresses(_ origin: OriginAuthority) {
         if origin.literalAddress == nil { coordinator.expireAddresses(origin.host, now: now()) }

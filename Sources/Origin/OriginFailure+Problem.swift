@@ -85,8 +85,8 @@ private struct ProblemKind {
         "The URL has an address that this node does not fetch from.")
     static let unreachable = ProblemKind(
         "origin-unreachable", "Origin unreachable",
-        "No connection to the origin could be made: its name has no address, or none that this "
-            + "node fetches from, or the origin does not respond." + inLog)
+        "The origin cannot be reached: its name has no address that this node may fetch "
+            + "from, or it does not respond." + inLog)
     static let certificateRefused = ProblemKind(
         "origin-certificate-refused", "Origin certificate refused",
         "The origin's certificate is not accepted." + inLog)
@@ -94,18 +94,18 @@ private struct ProblemKind {
         "origin-tls-failed", "No TLS connection to the origin",
         "The origin and this node do not agree on TLS." + inLog)
     static let timedOut = ProblemKind(
-        "origin-timeout", "Origin too slow", "The origin did not answer in time." + inLog)
+        "origin-timeout", "Origin too slow", "The origin did not respond in time." + inLog)
     static let truncated = ProblemKind(
-        "origin-answer-truncated", "Origin answer truncated",
+        "origin-answer-truncated", "Origin response truncated",
         "The connection to the origin ended before its response was complete." + inLog)
     static let invalid = ProblemKind(
-        "origin-answer-invalid", "Origin answer invalid",
+        "origin-answer-invalid", "Origin response invalid",
         "The origin's response violates HTTP or exceeds a limit of this node." + inLog)
     static let tooLarge = ProblemKind(
-        "origin-answer-too-large", "Origin answer too large",
+        "origin-answer-too-large", "Origin response too large",
         "The body of the origin's response is larger than this node accepts." + inLog)
     static let redirects = ProblemKind(
-        "origin-redirects", "Origin redirects without end",
+        "origin-redirects", "Too many redirects",
         "The origin redirects in a loop or too often." + inLog)
     static let redirectRefused = ProblemKind(
         "origin-redirect-refused", "Origin redirect refused",

@@ -215,14 +215,14 @@ extension OriginFailure: CustomStringConvertible {
             "fetching from \(origin) is not allowed by this node's configuration"
         case .addressRefused(let origin, _, let refusal):
             "\(origin.host) has a refused address: \(refusal)"
-        case .nameNotFound(let host): "no address is known for \(host)"
+        case .nameNotFound(let host): "\(host) has no address"
         case .resolverFailed(let host, let reason): "looking up \(host) failed: \(reason)"
         case .connectFailed(let origin, let reason): "no connection to \(origin): \(reason)"
         case .tls(let origin, let failure): "no TLS connection to \(origin): \(failure.clause)"
         case .timedOut(let phase, let limit): phase.message(limit)
-        case .closedBeforeResponse(0): "the origin closed the connection without an answer"
+        case .closedBeforeResponse(0): "the origin closed the connection without a response"
         case .closedBeforeResponse(let bytes):
-            "the origin closed the connection \(bytes) bytes into the head of its answer"
+            "the origin closed the connection \(bytes) bytes into the head of its response"
         case .truncated(let expected?, let received):
             "the origin closed the connection after \(received) of \(expected) bytes"
         case .truncated(nil, let received):
@@ -230,19 +230,19 @@ extension OriginFailure: CustomStringConvertible {
         case .reset(let received):
             "the connection to the origin broke after \(received) bytes of the body"
         case .closedWithoutNotify(let received):
-            "the connection to the origin was cut, without close_notify, after \(received) bytes "
+            "the connection to the origin ended without close_notify after \(received) bytes "
                 + "of a body whose length is not known"
-        case .http2(let code, byOrigin: true): "the origin ended its answer with \(code.name)"
+        case .http2(let code, byOrigin: true): "the origin reset its response with \(code.name)"
         case .http2(let code, byOrigin: false):
-            "the origin's answer is not valid HTTP/2 (\(code.name))"
-        case .malformed(let reason): "the origin's answer is not valid HTTP/1.1: \(reason)"
-        case .contentLengthExceeded: "the origin sent more than the length of its answer"
+            "the origin's response is not valid HTTP/2 (\(code.name))"
+        case .malformed(let reason): "the origin's response is not valid HTTP/1.1: \(reason)"
+        case .contentLengthExceeded: "the origin sent more bytes than Content-Length"
         case .headTooLarge(let bytesMax):
-            "the head of the origin's answer is larger than \(bytesMax) bytes"
+            "the head of the origin's response is larger than \(bytesMax) bytes"
         case .tooManyInterimResponses(let max):
-            "the origin sent more than \(max) interim answers"
+            "the origin sent more than \(max) interim responses"
         case .bodyTooLarge(let bytesMax):
-            "the body of the origin's answer is larger than \(bytesMax) bytes"
+            "the body of the origin's response is larger than \(bytesMax) bytes"
         case .tooManyRedirects(let max): "the origin redirects more than \(max) times"
         case .redirectLoop: "the origin redirects in a loop"
         case .redirectRefused(let refusal):
@@ -251,8 +251,8 @@ extension OriginFailure: CustomStringConvertible {
         case .circuitOpen(let origin, _):
             "\(origin) has failed repeatedly; its circuit breaker is open"
         case .overloaded(.queue): "too many fetches wait for a connection to the origin"
-        case .overloaded(.descriptors): "this node has no descriptor or port left"
-        case .overloaded(.quota): "too many fetches of one kind wait for the origin"
+        case .overloaded(.descriptors): "this node has no free descriptor or port"
+        case .overloaded(.quota): "too many fetches of one client or site wait for the origin"
         case .overloaded(.queueTime): "no connection to the origin became free in time"
         case .overloaded(.connections): "too many connections to origins are open"
         case .overloaded(.lookups): "too many host names are being looked up"
@@ -265,13 +265,13 @@ extension TransactionPhase {
     fileprivate func message(_ limit: Interval) -> String {
         let limit = "\(limit.milliseconds) ms"
         return switch self {
-        case .resolving: "no answer from the resolver within \(limit)"
+        case .resolving: "no response from the resolver within \(limit)"
         case .connecting: "no connection to the origin within \(limit)"
         case .handshaking: "no TLS connection to the origin within \(limit)"
-        case .awaitingHead: "no answer from the origin within \(limit)"
+        case .awaitingHead: "no response from the origin within \(limit)"
         case .readingBody: "the origin sent nothing of the body for \(limit)"
         case .readingSlowly: "the origin sent less of the body than the minimum within \(limit)"
-        case .total: "the whole answer did not arrive within \(limit)"
+        case .total: "the complete response did not arrive within \(limit)"
         }
     }
 }
@@ -294,7 +294,7 @@ extension HTTP2ErrorCode {
         case .enhanceYourCalm: "ENHANCE_YOUR_CALM"
         case .inadequateSecurity: "INADEQUATE_SECURITY"
         case .http11Required: "HTTP_1_1_REQUIRED"
-        default: "error \(rawValue) of HTTP/2"
+        default: "HTTP/2 error \(rawValue)"
         }
     }
 }

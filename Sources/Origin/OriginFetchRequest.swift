@@ -92,7 +92,7 @@ package struct OriginFetchRequest: Hashable, Sendable {
         precondition(
             head.suffix(2).elementsEqual("\r\n".utf8)
                 && !head.suffix(4).elementsEqual("\r\n\r\n".utf8),
-            "the head of a request ends behind its last line, before the empty one")
+            "the head of a request ends after its last line, before the empty one")
         self.origin = origin.operatorConfigured
         self.body = body
         self.isSafeToRetry = isSafeToRetry

@@ -6,7 +6,7 @@ package import Store
 package import Telemetry
 import Tiers
 
-/// The node that peering runs in: what it shares with peers, and the service that replies to them.
+/// The node that peering runs in: its state for peers, and the service that replies to them.
 package struct PeeringHost: Sendable {
     /// The service for peers' queries; `nil` once the node has ended.
     weak let service: (any PeerService)?

@@ -169,7 +169,7 @@ package enum ErrorDescription {
     package static func text(_ error: any Error) -> String {
         switch error {
         case let error as IOError: unsafe String(cString: strerror(error.errnoCode))
-        case ChannelError.connectTimeout: "no connection in time"
+        case ChannelError.connectTimeout: "timed out"
         default: "\(error)"
         }
     }

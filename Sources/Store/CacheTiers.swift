@@ -20,7 +20,7 @@ package struct CacheTiers: Sendable {
     /// Invalidates what a purge covers, in memory, on disk and among the fetches in progress.
     ///
     /// - Parameters:
-    ///   - targets: what is invalidated; an empty list only advances the invalidation version.
+    ///   - targets: the invalidated targets; an empty list only advances the invalidation version.
     ///   - isSoft: true to make responses stale instead of removing them.
     ///   - now: the clock.
     /// - Returns: the version of the invalidation.

@@ -4,10 +4,10 @@ import Client
 /// The command `nuthatch drain`.
 struct Drain: ParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Take a node off the ring and hand over what it owns, or put it back.",
+        abstract: "Take a node off the ring and hand off its entries, or put it back.",
         discussion: """
-            From then on the node owns nothing and /readyz answers 503, but it goes on serving. \
-            Shows how much is still to be handed over, until nothing is left or no node responds \
+            A drained node owns nothing and /readyz responds with 503, but the node still serves. \
+            Shows how many entries are left to hand off, until none is left or no node responds \
             for the rest. Interrupting the command does not end the drain; --undo does.
 
             \(NodeConnectionHelp.localNodeHelp)
@@ -17,10 +17,10 @@ struct Drain: ParsableCommand {
               nuthatch drain --stop --within 10m --node 10.0.0.7:8081
               nuthatch drain --undo
 
-            \(NodeConnectionHelp.exitStatusHelp("75 if not all was handed over, "))
+            \(NodeConnectionHelp.exitStatusHelp("75 if not all was handed off, "))
             """)
 
-    @Flag(help: "Stop the node once everything is handed over.")
+    @Flag(help: "Stop the node when all entries are handed off.")
     var stop = false
 
     @Flag(help: "Put a drained node back on the ring.")
@@ -34,7 +34,7 @@ struct Drain: ParsableCommand {
 
     func validate() throws {
         if undo, stop || waitOptions.isSpecified {
-            throw ValidationError("--undo stands alone")
+            throw ValidationError("--undo cannot be combined with other options")
         }
     }
 

@@ -26,7 +26,7 @@ struct Explain: ParsableCommand {
 
     func validate() throws {
         for name in names where Self.paragraphs(of: name).isEmpty {
-            throw ValidationError("nothing has the name \(name.quoted(limit: 80))")
+            throw ValidationError("no setting or key is named \(name.quoted(limit: 80))")
         }
     }
 
@@ -37,7 +37,7 @@ struct Explain: ParsableCommand {
         }
     }
 
-    /// Returns what is to be said of a name; empty if nothing has it.
+    /// Returns the explanation of a name; empty if no setting or key has it.
     private static func paragraphs(of name: String) -> [String] {
         let options =
             switch name {

@@ -10,8 +10,8 @@ struct Get: ParsableCommand {
             Sends the request to the node's cleartext port for clients: TLS is not supported. The \
             output file appears only when it is complete.
 
-            The node of this machine is found by plain-listen and listen, from the flags, the \
-            environment and the file of serve.
+            The node of this machine is found from plain-listen and listen, as in the flags, the \
+            environment and the settings file of serve.
 
             Examples:
               nuthatch get --output a.jpg https://img.example/a.jpg
@@ -63,7 +63,7 @@ struct Get: ParsableCommand {
     func validate() throws {
         if head, output != nil { throw ValidationError("--head has no body for --output") }
         if json, !head, output == nil {
-            throw ValidationError("--json needs --head or --output: the body is no JSON")
+            throw ValidationError("--json requires --head or --output: the body is not JSON")
         }
     }
 

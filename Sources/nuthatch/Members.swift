@@ -30,10 +30,10 @@ struct MembersList: ParsableCommand {
         abstract: "Show the members of the cluster, as the node sees them.",
         discussion: """
             One line for each member: its id, with a star if it is the queried node; its state; \
-            whether it is counted, so that majorities and receipts wait for it; whether there is \
-            a connection to it; how long ago it last reported what it has; its share of the keys; \
-            and the address where peers reach it. A member that is counted, but has not been seen \
-            since the node started, is unknown.
+            whether it is a voter, which majorities and receipts depend on; whether it is \
+            connected; the time since it last reported its invalidations; its share of the keys; \
+            and its address for peers. A voter that has not been seen since the node started is \
+            unknown.
 
             Example:
               nuthatch members list --json
@@ -51,16 +51,16 @@ struct MembersList: ParsableCommand {
 struct MembersForget: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "forget",
-        abstract: "Stop counting members that will not come back.",
+        abstract: "Remove members that will not return from the voter set.",
         discussion: """
-            Receipts no longer wait for them, and majorities are of the others. Use it only for \
-            nodes that do not run: one that responded a minute ago may still be refused. The \
-            others agree on it a moment after the command has ended; `nuthatch members` shows when \
-            they have.
+            Receipts no longer wait for them, and majorities are computed without them. Use it \
+            only for nodes that do not run: a node that responded a minute ago may still be \
+            refused. The other members agree shortly after the command has ended; \
+            `nuthatch members` shows when they have.
 
             If the fence is closed because half of the members are gone, name all of them at once: \
-            the remaining ones then need no votes from them. This is refused if the remaining ones \
-            may not know every purge; then use `nuthatch members recover`.
+            the remaining members then need no votes from them. This is refused if the remaining \
+            members may not know every purge; then use `nuthatch members recover`.
 
             Examples:
               nuthatch members forget 0123456789abcdef0123456789abcdef
@@ -78,7 +78,7 @@ struct MembersForget: ParsableCommand {
 
     func validate() throws {
         for member in members where !Commands.isMember(member) {
-            throw ValidationError("'\(member)' is no id of a member: 32 hexadecimal digits")
+            throw ValidationError("'\(member)' is not a member id: 32 hexadecimal digits")
         }
     }
 
@@ -89,12 +89,12 @@ struct MembersForget: ParsableCommand {
 struct MembersBootstrap: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "bootstrap",
-        abstract: "Open a cluster with a node that has found none.",
+        abstract: "Form a cluster with a node that has found none.",
         discussion: """
             A node with --join that reaches no other node waits, because others may have a cluster \
             with purges that it does not know; `nuthatch status` shows what is missing. Use this \
             only if no other node has a cluster, and on one node only: two clusters that were \
-            opened separately do not merge by themselves.
+            formed separately do not merge.
 
             Example:
               nuthatch members bootstrap --node 10.0.0.7:8081
@@ -112,17 +112,17 @@ struct MembersBootstrap: ParsableCommand {
 struct MembersRecover: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "recover",
-        abstract: "Start the voter set anew with a node that stays fenced.",
+        abstract: "Start a new voter set with a node that stays fenced.",
         discussion: """
-            For a cluster that can no longer agree on who is counted: more than half of its \
-            members are gone for good, two clusters that were opened separately have met, or the \
-            log says that invalidations contradict each other. At first only the queried node is \
-            counted; every node that reaches it follows it and is counted again. Each entry that \
-            any of them holds is revalidated with its origin once, so that no purge is lost, \
-            whichever node had it. A node that is proven current refuses.
+            For a cluster that can no longer agree on its voters: more than half of its members \
+            are gone for good, two clusters that were formed separately have met, or the log says \
+            that invalidations contradict each other. At first only the queried node is a voter; \
+            every node that reaches it follows it and becomes a voter. Each stored entry is \
+            revalidated once with its origin, so that no purge is lost. A node that is proven \
+            current refuses.
 
-            Use it on one node only. Nodes that do not reach it must not run: they would go on \
-            with the previous voter set.
+            Use it on one node only. Nodes that do not reach it must not run: they would \
+            continue with the previous voter set.
 
             Example:
               nuthatch members recover --yes --node 10.0.0.7:8081

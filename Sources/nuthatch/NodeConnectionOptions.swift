@@ -42,8 +42,8 @@ struct NodeConnectionOptions: ParsableArguments {
 /// The common end of the help of these commands.
 enum NodeConnectionHelp {
     static let localNodeHelp = """
-        The node of this machine or container is found from the flags, the environment and the \
-        file of serve, of which only admin-listen and admin-token-file matter.
+        The node of this machine or container is found from admin-listen and admin-token-file, \
+        as in the flags, the environment and the settings file of serve.
         """
 
     /// Returns the exit statuses; `others` are those that the command has in addition.
@@ -72,7 +72,7 @@ struct WaitOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "How long to wait for completion. Units: ms, s, m, h, d. Default: no limit.",
+            "Maximum wait for completion. Units: ms, s, m, h, d. Default: no limit.",
             valueName: "duration"))
     var within: String?
 

@@ -8,7 +8,7 @@ struct Prefetch: ParsableCommand {
         discussion: """
             The node requests each URL as a client would, so that the image is stored by its \
             owners. Shows progress; interrupting the command does not end the prefetch. If the \
-            limit on running prefetches is reached, it waits for its turn, unless --no-wait is set.
+            limit on running prefetches is reached, the command waits, unless --no-wait is set.
 
             \(NodeConnectionHelp.localNodeHelp)
 
@@ -18,7 +18,7 @@ struct Prefetch: ParsableCommand {
               nuthatch prefetch --no-wait --sitemap https://www.example/sitemap.xml
 
             \(NodeConnectionHelp.exitStatusHelp(NodeConnectionHelp.timeoutStatus)) It is also 1 \
-            if all was complete in time, but a URL or a sitemap could not be fetched.
+            if the prefetch ended in time, but a URL or a sitemap could not be fetched.
             """)
 
     @Argument(help: "URLs of images, or of sites that the node serves.")
@@ -49,10 +49,10 @@ struct Prefetch: ParsableCommand {
 
     func validate() throws {
         if sitemap != nil, !urls.isEmpty || !file.isEmpty {
-            throw ValidationError("--sitemap stands alone; one prefetch is of one kind")
+            throw ValidationError("--sitemap cannot be combined with URLs or --file")
         }
         if sitemap == nil, urls.isEmpty, file.isEmpty {
-            throw ValidationError("say what is to be fetched: URLs, --file, --sitemap")
+            throw ValidationError("nothing to fetch: give URLs, --file or --sitemap")
         }
     }
 

@@ -21,7 +21,7 @@ struct Purge: ParsableCommand {
                 + "or cannot be reached, "))
             """)
 
-    @Argument(help: "URLs, the client's or the origin's, each with all its variants.")
+    @Argument(help: "URLs of clients or of origins, each with all its variants.")
     var urls: [String] = []
 
     @Option(
@@ -45,7 +45,7 @@ struct Purge: ParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "Id that makes a retry harmless: the same purge with the same id is done once.",
+            "Id that makes a retry safe: a purge with an id is executed once.",
             valueName: "id"))
     var id: String?
 
@@ -58,7 +58,7 @@ struct Purge: ParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "How long to wait for that. Units: ms, s, m, h, d. Default: 10s.",
+            "Maximum wait for --wait. Units: ms, s, m, h, d. Default: 10s.",
             valueName: "duration"))
     var within: String?
 
@@ -67,10 +67,10 @@ struct Purge: ParsableCommand {
 
     func validate() throws {
         if urls.isEmpty, prefix.isEmpty, tag.isEmpty, !everything {
-            throw ValidationError("say what is to be purged: URLs, --prefix, --tag, --everything")
+            throw ValidationError("nothing to purge: give URLs, --prefix, --tag or --everything")
         }
         if let wait, PurgeWaitTarget(rawValue: wait) == nil {
-            throw ValidationError("--wait: '\(wait)' is none of all, issued, none")
+            throw ValidationError("--wait: '\(wait)' is not all, issued or none")
         }
     }
 

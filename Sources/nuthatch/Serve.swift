@@ -12,7 +12,7 @@ struct Serve: AsyncParsableCommand {
             of the file have keys without flags: nuthatch explain sites and explain images print \
             them.
 
-            SIGHUP rereads the file: all settings that a running node can change are changed \
+            SIGHUP rereads the file: all settings that do not need a restart are applied \
             together, or none if there is an error. After SIGTERM or SIGINT running requests may \
             finish within --drain-timeout; a second signal ends the node at once.
 

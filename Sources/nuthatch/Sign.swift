@@ -8,7 +8,7 @@ struct Sign: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Sign URLs for nodes that serve only signed URLs.",
         discussion: """
-            Prints each URL as clients are to request it, one per line: for an image the request \
+            Prints the signed URLs, one per line: for an image the request \
             to the API, for a site (--site) the URL with its signature. The first key of the file \
             signs. Without --expires-in and --expires-at a URL is valid for as long as its key is.
 
@@ -45,7 +45,7 @@ struct Sign: ParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "The URLs are those of the site with this name in the node's settings: HOST, "
+            "The URLs belong to the site with this name in the node's settings: HOST, "
                 + "HOST:PORT or *.", valueName: "name"))
     var site: String?
 
@@ -57,10 +57,10 @@ struct Sign: ParsableCommand {
             throw ValidationError("--expires-in and --expires-at exclude each other")
         }
         if base != nil, site != nil {
-            throw ValidationError("--base is for images, --site for sites; one of them is meant")
+            throw ValidationError("--base and --site exclude each other")
         }
         if keyFile == nil {
-            throw ValidationError("--signing-key-file or NUTHATCH_SIGNING_KEY_FILE is needed")
+            throw ValidationError("--signing-key-file or NUTHATCH_SIGNING_KEY_FILE is required")
         }
     }
 

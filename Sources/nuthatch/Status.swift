@@ -30,10 +30,10 @@ struct Status: ParsableCommand {
 /// The command `nuthatch inspect`, which shows the entries of a URL.
 struct Inspect: ParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Show what a node holds under a URL, and what it would do with it.",
+        abstract: "Show the stored variants of a URL, and how the node would serve them.",
         discussion: """
-            Each stored variant with its tier, age and freshness, what a client would get now and \
-            why, and which nodes own it. No request goes to the origin or to another node.
+            Each stored variant with its tier, age and freshness, how a client would be served now \
+            and why, and the owners. No request goes to the origin or to another node.
 
             \(NodeConnectionHelp.localNodeHelp)
 
@@ -44,7 +44,7 @@ struct Inspect: ParsableCommand {
             \(NodeConnectionHelp.exitStatusHelp())
             """)
 
-    @Argument(help: "The client's URL, or the origin's.")
+    @Argument(help: "The URL of a client or of an origin.")
     var url: String
 
     @Flag(help: "Also show the stored heads.")
@@ -61,9 +61,9 @@ struct Health: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Ask the node of this machine or container whether it is ready.",
         discussion: """
-            Takes the flags, the environment and the file of serve, of which only listen and \
-            admin-listen matter. Requests /readyz from the admin port, or if that is off from the \
-            first address for clients.
+            Finds the node from listen and admin-listen, as in the flags, the environment and the \
+            settings file of serve. Requests /readyz from the admin port, or if that is off from \
+            the first address for clients.
 
             Examples:
               nuthatch health

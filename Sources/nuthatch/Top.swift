@@ -31,7 +31,7 @@ struct Top: ParsableCommand {
 
     @Flag(
         help: """
-            Print one picture without control codes, and exit; with --json one line for each node.
+            Print one screen without control codes, and exit; with --json one line for each node.
             """)
     var once = false
 

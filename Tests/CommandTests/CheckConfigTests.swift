@@ -41,7 +41,7 @@ struct CheckConfigTests {
                 "memory-limit: 1GiB  # \(result.path), line 2",
                 "allow-origin: [\"*.a.example\", b:81]  # \(result.path), line 4",
                 "request-head-limit: 4KiB  # flag --request-head-limit",
-                "url-limit: 4KiB  # as the settings above demand",
+                "url-limit: 4KiB  # derived from the settings above",
             ])
         #expect(
             result.complaints == [

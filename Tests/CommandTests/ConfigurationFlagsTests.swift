@@ -99,7 +99,7 @@ struct ConfigurationFlagsTests {
     @Test(
         "An unreadable file stops the start with the reason",
         arguments: [
-            ("/nowhere/n.yaml", "there is no such file"), ("/", "it is not a regular file"),
+            ("/nowhere/n.yaml", "the file does not exist"), ("/", "it is not a regular file"),
         ])
     func unreadableFilesAreNamed(path: String, reason: String) throws {
         let outcome = try NodeProcess.run(["serve", "--config", path])

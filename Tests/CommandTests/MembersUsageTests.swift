@@ -47,7 +47,7 @@ struct MembersUsageTests {
             (["--client-ca", "ca.pem"], "client-ca"),
             (["--admin-listen", "here"], "setting admin-listen (from flag --admin-listen)"),
             (["--admin-token-file", "/nowhere/t"], "setting admin-token-file"),
-            (["--config", "/nowhere/n.yaml"], "there is no such file"),
+            (["--config", "/nowhere/n.yaml"], "the file does not exist"),
         ])
     func settings(flags: [String], words: String) throws {
         for arguments in [[], ["forget", Self.id]] {

@@ -73,7 +73,7 @@ struct SignCommandTests {
         let outcome = try NodeProcess.run(
             ["sign", "--signing-key-file", "/nowhere", "http://a/"])
         #expect(outcome.status == 78)
-        #expect(outcome.errors.contains("there is no such file"), "\(outcome.errors)")
+        #expect(outcome.errors.contains("the file does not exist"), "\(outcome.errors)")
         #expect(try NodeProcess.run(["sign", "http://a/"]).status == 64)
     }
 

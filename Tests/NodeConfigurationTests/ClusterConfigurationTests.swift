@@ -31,11 +31,11 @@ struct ClusterConfigurationTests {
     @Test(
         "An invalid secret stops the start with its line",
         arguments: [
-            ("", "it holds 0 secrets"), ("#\n\n", "it holds 0 secrets"),
-            ("0123456789abcdef0123456789abcde\n", "line 1 holds 31 bytes"),
-            (secret + "\nshort", "line 2 holds 5 bytes"),
-            (String(repeating: "x", count: 1025), "line 1 holds 1025 bytes"),
-            (String(repeating: secret + "\n", count: 17), "it holds 17 secrets"),
+            ("", "it contains 0 secrets"), ("#\n\n", "it contains 0 secrets"),
+            ("0123456789abcdef0123456789abcde\n", "line 1 has 31 bytes"),
+            (secret + "\nshort", "line 2 has 5 bytes"),
+            (String(repeating: "x", count: 1025), "line 1 has 1025 bytes"),
+            (String(repeating: secret + "\n", count: 17), "it contains 17 secrets"),
         ])
     func faults(text: String, why: String) throws {
         #expect(
@@ -62,7 +62,7 @@ struct ClusterConfigurationTests {
         for name in ["join", "peer-advertise"] {
             #expect(
                 try load(nil, [name: ["a:1"]]).lines == [
-                    "setting \(name) (from flag --\(name)) has no meaning without a secret; "
+                    "setting \(name) (from flag --\(name)) has no effect without a secret; "
                         + "allowed: together with cluster-secret-file"
                 ])
         }

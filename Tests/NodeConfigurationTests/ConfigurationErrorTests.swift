@@ -88,9 +88,9 @@ struct ConfigurationErrorTests {
                 "loops: 1\nidle-timeout: 1s\nloops: 2\n",
                 "n.yaml, line 1: loops is given more than once"
             ),
-            ("[a]: 1\n", "n.yaml, line 1: a key is not a plain word"),
-            ("loops: 1\n? [a]\n: 1\n", "n.yaml, line 2: a key marked by ? is not taken"),
-            ("loops: &a 1\n", "n.yaml, line 1: an anchor (&) is not taken"),
+            ("[a]: 1\n", "n.yaml, line 1: a key is not plain text"),
+            ("loops: 1\n? [a]\n: 1\n", "n.yaml, line 2: keys marked with ? are not supported"),
+            ("loops: &a 1\n", "n.yaml, line 1: anchors (&) are not supported"),
             ("loops: *a\n", "n.yaml, line 1: found undefined alias"),
             ("\"a\\nb\": 1\n\"a\\nb\": 2\n", "n.yaml, line 1: a\\nb is given more than once"),
             ("loops: \u{1}", "n.yaml: control characters are not allowed"),
@@ -105,12 +105,12 @@ struct ConfigurationErrorTests {
     @Test(
         "A value of the wrong shape is refused",
         arguments: [
-            ("loops: {a: 1}", "setting loops (from n.yaml, line 1): a plain value is needed here"),
+            ("loops: {a: 1}", "setting loops (from n.yaml, line 1): the value must be plain text"),
             (
                 "loops: [1, 2]",
-                "setting loops (from n.yaml, line 1): 2 values are given, and it takes one"
+                "setting loops (from n.yaml, line 1): 2 values are given; one is allowed"
             ),
-            ("listen: [[a]]", "setting listen (from n.yaml, line 1): a plain value is needed here"),
+            ("listen: [[a]]", "setting listen (from n.yaml, line 1): the value must be plain text"),
             ("listen: []", "setting listen (from n.yaml, line 1): no value is given"),
             ("loops: []", "setting loops (from n.yaml, line 1): no value is given"),
             ("loops:", "setting loops (from n.yaml, line 1): \"\" is not a number"),
@@ -135,7 +135,7 @@ struct ConfigurationErrorTests {
         #expect(
             faults(flags: ["loops": ["1", "2"]]).first
                 == """
-                setting loops (from flag --loops): 2 values are given, and it takes one; \
+                setting loops (from flag --loops): 2 values are given; one is allowed; \
                 allowed: 0…64, e.g. 0
                 """)
     }
@@ -162,7 +162,7 @@ struct ConfigurationErrorTests {
         #expect(
             faults(environment: ["NUTHATCH_LISTEN": "127.0.0.1:8080 [::]:8080"]).first
                 == """
-                setting allow-origin or site is needed because setting listen \
+                setting allow-origin or site is required because setting listen \
                 (from environment NUTHATCH_LISTEN) has [::]:8080, which is beyond loopback; \
                 allowed: *, HOST or *.SUFFIX, each perhaps with :PORT, \
                 e.g. --allow-origin '*.example.com', \

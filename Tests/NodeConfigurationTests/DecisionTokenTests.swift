@@ -21,11 +21,12 @@ struct DecisionTokenTests {
     @Test(
         "An invalid token stops the start with the reason",
         arguments: [
-            ("0123456789abcde\n", "it holds 15 characters"), ("", "it holds 0 characters"),
-            (String(repeating: "x", count: 257), "it holds 257 characters"),
-            ("0123456789abcdef ghi", "it holds more than one word"),
-            ("0123456789abcdef\n0", "it holds more than one word"),
-            ("0123456789abcdefé", "it holds more than one word"), (nil, "there is no such file"),
+            ("0123456789abcde\n", "it contains 15 characters"), ("", "it contains 0 characters"),
+            (String(repeating: "x", count: 257), "it contains 257 characters"),
+            ("0123456789abcdef ghi", "it contains more than one word"),
+            ("0123456789abcdef\n0", "it contains more than one word"),
+            ("0123456789abcdefé", "it contains more than one word"),
+            (nil, "the file does not exist"),
         ] as [(String?, String)])
     func faults(text: String?, why: String) throws {
         #expect(

@@ -42,11 +42,11 @@ struct ImageConfigurationTests {
             ("host: client", "images: \"host\" (from n.yaml, line 2) is not a setting of images"),
             (
                 "set-request-fields: {X-Key: a}",
-                "images: \"set-request-fields\" (from n.yaml, line 2) would go to whatever origin"
+                "images: \"set-request-fields\" (from n.yaml, line 2) would be sent to any origin"
             ),
             (
                 "origins: {'a b': {grace: 1h}}",
-                "images: \"a b\" (from n.yaml, line 2) is no pattern of origins; allowed: HOST"
+                "images: \"a b\" (from n.yaml, line 2) is not an origin pattern; allowed: HOST"
             ),
             (
                 "origins: {a.example: {memory-share: 5%}}",
@@ -54,7 +54,7 @@ struct ImageConfigurationTests {
             ),
             (
                 "origins: {a.example: {grace: soon}}",
-                "images from a.example: grace (from n.yaml, line 2): \"soon\" is refused"
+                "images from a.example: grace (from n.yaml, line 2): \"soon\" is invalid"
             ),
             (
                 "origins: {a.example: {set-request-fields: {accept-encoding: gzip}}}",
@@ -66,7 +66,7 @@ struct ImageConfigurationTests {
             ),
             (
                 "origins: {a.example: {negative-ttl: {500: 1s}}}",
-                "images from a.example: negative-ttl (from n.yaml, line 2): \"500\" is refused"
+                "images from a.example: negative-ttl (from n.yaml, line 2): \"500\" is invalid"
             ),
             (
                 "origins: {a.example: {grace: 1h}, A.example: {grace: 2h}}",

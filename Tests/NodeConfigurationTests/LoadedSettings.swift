@@ -23,7 +23,7 @@ func faults(
 
 /// Loads settings with a file of this text, whose path `flags` may name.
 ///
-/// Without a text there is no such file. The lines are the errors, with `PATH` for the path.
+/// Without a text the file does not exist. The lines are the errors, with `PATH` for the path.
 func loadSettings(
     _ text: String?, flags: (_ path: String) -> [String: [String]]
 ) throws -> (configuration: Configuration?, lines: [String]) {

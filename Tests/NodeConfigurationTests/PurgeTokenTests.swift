@@ -27,10 +27,10 @@ struct PurgeTokenTests {
     @Test(
         "An invalid file stops the start with the reason, without its content",
         arguments: [
-            ("secret\n", "the token in line 1 has 6 characters"), ("", "it holds no token"),
+            ("secret\n", "the token in line 1 has 6 characters"), ("", "it contains no token"),
             ("\(word)\n\(word)", "line 2 repeats a token"),
-            ("\(word) x", "line 1 holds what is no part of a token"),
-            (nil, "there is no such file"),
+            ("\(word) x", "line 1 contains a character that a token cannot have"),
+            (nil, "the file does not exist"),
         ] as [(String?, String)])
     func faults(text: String?, why: String) throws {
         let lines = try load(text).lines

@@ -67,7 +67,7 @@ struct SettingErrorTests {
             key: Setting.node.adminListen, text: "no", says: "\"no\" is not an address and port",
             allowed: addressesOrOff),
         Refusal(
-            key: Setting.node.accessLog, text: "common", says: "\"common\" is none of them",
+            key: Setting.node.accessLog, text: "common", says: "\"common\" is not one of them",
             allowed: "off, combined, json"),
         Refusal(
             key: Setting.origins.allowPrivateOrigin, text: "10.0.0",

@@ -214,21 +214,21 @@ struct SiteConfigurationTests {
             faults(file) == [
                 "site a.example: \"defalt-ttl\" (from n.yaml, line 4) is not a setting of a site; "
                     + "perhaps default-ttl",
-                "site a.example: grace (from n.yaml, line 5): \"10\" is refused; "
+                "site a.example: grace (from n.yaml, line 5): \"10\" is invalid; "
                     + "allowed: a duration of 0s…3650d in ms, s, m, h, d, e.g. 10m",
-                "site a.example: methods (from n.yaml, line 6): a value of another shape is "
-                    + "needed here; allowed: a list of methods, case-sensitive, "
+                "site a.example: methods (from n.yaml, line 6): the value has the wrong "
+                    + "type; allowed: a list of methods, case-sensitive, "
                     + "e.g. [GET, HEAD]",
-                "\"b example\" (from n.yaml, line 7) is no host of a site; "
+                "\"b example\" (from n.yaml, line 7) is not a site's host; "
                     + "allowed: *, HOST or HOST:PORT, e.g. www.example.com",
                 "site c.example (from n.yaml, line 8): no origin is given; "
                     + "allowed: http://ORIGIN[:PORT][/PATH] or https://ORIGIN[:PORT][/PATH], "
                     + "e.g. http://127.0.0.1:9000",
-                "site d.example: origin (from n.yaml, line 9): \"ftp://o.example\" is refused; "
+                "site d.example: origin (from n.yaml, line 9): \"ftp://o.example\" is invalid; "
                     + "allowed: http://ORIGIN[:PORT][/PATH] or https://ORIGIN[:PORT][/PATH], "
                     + "e.g. http://127.0.0.1:9000",
                 "site e.example: set-response-fields (from n.yaml, line 10): \"Content-Length\" "
-                    + "is refused; allowed: a mapping of field names to values, without framing "
+                    + "is invalid; allowed: a mapping of field names to values, without framing "
                     + "and hop-by-hop fields, e.g. {Access-Control-Allow-Origin: \"*\"}",
                 "site f.example: negative-ttl (from n.yaml, line 11): \"404\" is given twice; "
                     + "allowed: a mapping or a list of STATUS=DURATION, STATUS of 200…599, "
@@ -246,7 +246,7 @@ struct SiteConfigurationTests {
         let plain = "sites:\n  a.example:\n    origin: http://o.example\n" + lines
         #expect(
             faults(plain) == [
-                "site a.example (from n.yaml, line 2): origin-ca has no meaning without TLS; "
+                "site a.example (from n.yaml, line 2): origin-ca has no effect without TLS; "
                     + "allowed: with an origin that begins with https://"
             ])
     }
@@ -261,12 +261,13 @@ struct SiteConfigurationTests {
         }
         #expect(
             reasons("'/thumbs/{size}'") == [
-                "\"/thumbs/{size}\" is refused at byte 14: no place is the original's; "
+                "\"/thumbs/{size}\" is invalid at byte 14: no placeholder is the original's; "
                     + "allowed: one of {original}, {original*}, {url}, {url*}"
             ])
         #expect(reasons("[thumbor, ' thumbor']")[0].hasPrefix("\" thumbor\" is given twice; "))
         let many = (0...8).map { "thumbor /\($0)" }.joined(separator: ", ")
-        #expect(reasons("[\(many)]")[0].hasPrefix("\"thumbor /8\" is one too many; allowed: "))
+        #expect(
+            reasons("[\(many)]")[0].hasPrefix("\"thumbor /8\" exceeds the maximum number; "))
         #expect(try settings("originals: nextjs").originals == [OriginalRule("nextjs")])
         #expect(try settings("originals: []").originals.isEmpty)
     }

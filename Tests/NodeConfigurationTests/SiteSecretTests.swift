@@ -45,7 +45,7 @@ struct SiteSecretTests {
     func redacted() {
         let lines = faults(file("{Authorization: (redacted)}"))
         #expect(lines.count == 1)
-        #expect(lines.first?.contains("the value of \"Authorization\" is refused; ") == true)
+        #expect(lines.first?.contains("the value of \"Authorization\" is invalid; ") == true)
     }
 
     @Test("A refused value is not repeated in the error")
@@ -82,9 +82,9 @@ struct SiteSecretTests {
     @Test(
         "An invalid file is reported with its site and field, without its content",
         arguments: [
-            (nil, "there is no such file"), ("", "it is empty"), ("\n", "it is empty"),
-            ("Zm9v\nZm9v\n", "it holds no value of a field"),
-            (" Zm9v", "it holds no value of a field"),
+            (nil, "the file does not exist"), ("", "it is empty"), ("\n", "it is empty"),
+            ("Zm9v\nZm9v\n", "it is not a field value"),
+            (" Zm9v", "it is not a field value"),
         ] as [(String?, String)])
     func useless(text: String?, why: String) throws {
         let lines = try load("{Authorization: {file: VALUE}}", text).lines

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Signs URLs for a Nuthatch node, with nothing but the standard library.
+"""Signs URLs for a Nuthatch node, using only the standard library.
 
     NUTHATCH_SIGNING_KEY=<secret> sign.py image <node> <URL> [<expires>]
     NUTHATCH_SIGNING_KEY=<secret> sign.py site <name of the site> <URL> [<expires>]
 
-The secret is what stands behind the colon of a line in the node's --signing-key-file; <expires> is
-the time until which the URL is good, in seconds since 1970.
+The secret is the part after the colon of a line in the node's --signing-key-file; <expires> is the
+time until which the URL is valid, in seconds since 1970.
 """
 
 import base64
@@ -26,9 +26,9 @@ def sign_image(key, node, url, expires=None):
 
 
 def sign_site(key, name, url, expires=None):
-    """A URL of the site that the node's settings call `name`: path and query count as they are."""
+    """A URL of the site `name` of the node's settings; path and query are signed unchanged."""
     if not re.fullmatch(r"[!-\"$-~]+", url):
-        raise ValueError("to be percent-encoded, and without a fragment: " + url)
+        raise ValueError("not percent-encoded, or with a fragment: " + url)
     authority, target = re.fullmatch(r"https?://([^/?]*)(.*)", url).groups()
     if not target.startswith("/"):
         target = "/" + target
@@ -46,12 +46,12 @@ def _parameters(key, target, expires):
 
 
 def normalised(url):
-    """The one spelling of a URL under which the node keeps its image."""
+    """The normalised URL under which the node stores the image."""
     if re.search(r"[\x00-\x1f\x7f]", url):
-        raise ValueError("a control character in the URL")
+        raise ValueError("the URL has a control character")
     parts = re.fullmatch(r"(?is)(https?)://([^/?#]*)([^?#]*)(\?[^#]*)?(#.*)?", url)
     if not parts:
-        raise ValueError("no absolute http or https URL: " + url)
+        raise ValueError("not an absolute http or https URL: " + url)
     scheme, authority, path, query = parts[1].lower(), parts[2], parts[3], parts[4] or ""
     return scheme + "://" + _authority(scheme, authority) + _path(path) + _escaped(query)
 
@@ -59,7 +59,7 @@ def normalised(url):
 def _authority(scheme, authority):
     parts = re.fullmatch(r"(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::([0-9]*))?", authority.lower())
     if not parts:
-        raise ValueError("no host, or one that is not ASCII: " + authority)
+        raise ValueError("no host, or not in ASCII: " + authority)
     host = parts[1].removesuffix(".")
     if host.startswith("["):
         host = f"[{ipaddress.IPv6Address(host[1:-1])}]"
@@ -68,12 +68,12 @@ def _authority(scheme, authority):
 
 
 def _escaped(text):
-    """Unreserved characters stand for themselves; what a URL cannot hold is percent-encoded."""
+    """Decodes unreserved characters, and percent-encodes characters that a URL cannot have."""
 
     def escape(found):
         byte = int(found[1], 16) if found[1] else found[0][0]
         if found[0] == b"%":
-            raise ValueError("a % without two hexadecimal digits")
+            raise ValueError("% must be followed by two hexadecimal digits")
         plain = found[1] and re.fullmatch(rb"[A-Za-z0-9._~-]", bytes([byte]))
         return bytes([byte]) if plain else b"%%%02X" % byte
 
@@ -82,7 +82,7 @@ def _escaped(text):
 
 
 def _path(path):
-    """Escapes, and removes dot segments (RFC 3986 section 5.2.4)."""
+    """Normalises the escapes and removes dot segments (RFC 3986 section 5.2.4)."""
     segments = _escaped(path).split("/")[1:] or [""]
     kept = []
     for segment in segments:

@@ -131,8 +131,8 @@ extension AdminAccessError {
         case .attemptRateExceeded(let seconds):
             Self.problem(
                 429, "admin-attempts", "Too many wrong tokens",
-                "The token is unknown, as were others from this address: responses to further "
-                    + "ones are delayed for another \(seconds) s.")
+                "The token is unknown, and others from this address were too: further responses "
+                    + "are delayed for another \(seconds) s.")
         case .reportRateExceeded(let seconds):
             Self.problem(
                 429, "admin-reports", "Too many reports",

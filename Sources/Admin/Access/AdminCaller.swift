@@ -50,7 +50,7 @@ package struct AdminCaller: Hashable, Sendable {
         }
     }
 
-    /// True if the authority is an address or `localhost`, which nobody else can point here.
+    /// True if the authority is an address or `localhost`, so not another name for it.
     ///
     /// With DNS rebinding, the name of another site resolves to this machine, and the site's page
     /// sends requests with that name.

@@ -24,7 +24,7 @@ package enum AdminTokenFile {
         /// The reason as one clause, without a full stop.
         package var message: String {
             switch self {
-            case .role(let line): "line \(line) begins with what is no role"
+            case .role(let line): "line \(line) does not begin with a role"
             case .tokens(let fault): fault.message
             }
         }

@@ -30,7 +30,7 @@ package struct MemberDocument: ListedDocument {
     /// The number of invalidations synced here and not confirmed by the member; `nil` if unknown.
     package var lagRecords: UInt64?
 
-    /// Creates a member of which nothing is known.
+    /// Creates a member without known facts.
     package init() {}
 
     /// The name of the list.

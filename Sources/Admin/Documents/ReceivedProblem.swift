@@ -17,7 +17,7 @@ package struct ReceivedProblem: AdminDocument {
     /// Creates an empty problem.
     package init() {}
 
-    /// Creates a problem from a body that is no problem document; its message is the beginning.
+    /// Creates a problem from a body that is not a problem document; its message is the beginning.
     package init(ofText body: [UInt8]) {
         title = String(String(decoding: body, as: UTF8.self).prefix(80))
     }

@@ -37,17 +37,17 @@ package enum RequestBodyError: Error, Hashable, Sendable {
 }
 
 extension RequestBodyError {
-    /// The message: what is wrong, where, and what is allowed.
+    /// The message: the fault, its location, and the allowed values.
     package var message: String {
         switch self {
         case .invalidJSON(let place):
             "\(Self.subject(place)) cannot be read as JSON (RFC 8259) in UTF-8."
         case .typeMismatch(let place, let wanted): "\(Self.subject(place)) must be \(wanted)."
         case .unknownKey(let place, let key, let allowed):
-            "\(Self.subject(place)) has the key \(Self.abbreviated(key)), which is not known; "
-                + "\(allowed.joined(separator: ", ")) can be used."
+            "\(Self.subject(place)) has the unknown key \(Self.abbreviated(key)); "
+                + "allowed: \(allowed.joined(separator: ", "))."
         case .invalidValue(let place, let allowed):
-            "\(Self.subject(place)) has a value that is not allowed; allowed is: \(allowed)."
+            "\(Self.subject(place)) has an invalid value; allowed: \(allowed)."
         }
     }
 

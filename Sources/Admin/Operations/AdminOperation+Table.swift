@@ -23,7 +23,7 @@ extension AdminOperation {
             .getHealth, "GET", "/healthz", for: nil, "Check that the process responds",
             responses: [
                 Response(
-                    200, "It responds",
+                    200, "The process responds",
                     .object(.required("status", .enumeration(["ok"]))))
             ]),
         AdminOperation(
@@ -36,7 +36,7 @@ extension AdminOperation {
                         + "next node of a rolling restart may be stopped")
             ],
             responses: [
-                Response(200, "It should", HealthDocument.schema),
+                Response(200, "The node should receive requests", HealthDocument.schema),
                 Response(503, "Requests should go to other nodes", HealthDocument.schema),
             ]),
         AdminOperation(

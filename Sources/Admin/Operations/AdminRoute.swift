@@ -131,18 +131,18 @@ extension AdminQuery.QueryError {
         let detail =
             switch self {
             case .unknownParameter(let name, let allowed) where allowed.isEmpty:
-                "The parameter \(name.prefix(64)) is not known; there are none here."
+                "The parameter \(name.prefix(64)) is unknown; no parameters are allowed here."
             case .unknownParameter(let name, let allowed):
-                "The parameter \(name.prefix(64)) is not known; "
-                    + "\(allowed.joined(separator: ", ")) can be used."
+                "The parameter \(name.prefix(64)) is unknown; "
+                    + "allowed: \(allowed.joined(separator: ", "))."
             case .duplicateParameter(let name):
-                "The parameter \(name) is said twice; it is allowed once."
+                "The parameter \(name) is given twice; it is allowed once."
             case .invalidValue(let name, let allowed):
-                "The parameter \(name) has a value that is not allowed; allowed is: \(allowed)."
-            case .missingParameter(let name): "The parameter \(name) is needed."
+                "The parameter \(name) has an invalid value; allowed: \(allowed)."
+            case .missingParameter(let name): "The parameter \(name) is required."
             }
         return ProblemDocument(
-            status: 400, name: "admin-query", title: "The query cannot be followed",
+            status: 400, name: "admin-query", title: "The query is invalid",
             detail: detail)
     }
 }

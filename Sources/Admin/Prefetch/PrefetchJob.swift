@@ -186,13 +186,13 @@ package struct PrefetchJob: Sendable {
         guard case .sitemap(let url) = task else { return }
         if sitemap.rejectedCount > 0 {
             appendFailure(
-                url, "\(sitemap.rejectedCount) of its names are no URLs, and are left out")
+                url, "\(sitemap.rejectedCount) of its entries are not URLs and were skipped")
         }
         guard isCut else { return }
         appendFailure(
             url,
-            "it names more than \(PrefetchRequest.urlsMax) images or "
-                + "\(Sitemap.sitemapsMax) sitemaps, and the rest is left out")
+            "it lists more than \(PrefetchRequest.urlsMax) images or "
+                + "\(Sitemap.sitemapsMax) sitemaps; the rest was skipped")
     }
 
     private mutating func recordFailure(_ task: Item, _ why: String) {
@@ -217,7 +217,7 @@ package struct PrefetchJob: Sendable {
         if !isFinished, running.isEmpty, isAllTaken, delays.isEmpty {
             document.state = .done
             if urls.isEmpty, let sitemap = document.sitemap {
-                appendFailure(sitemap, "it names no image")
+                appendFailure(sitemap, "it lists no images")
             }
         }
         if isFinished, endedAt == nil { endedAt = now }

@@ -9,7 +9,7 @@ package struct Sitemap: Hashable, Sendable {
     package private(set) var sitemaps: [String] = []
     /// True if the sitemap lists more URLs than are kept.
     package private(set) var isTruncated = false
-    /// The number of listed names that are no absolute URLs, or are too long.
+    /// The number of listed names that are not absolute URLs, or too long.
     package private(set) var rejectedCount = 0
 
     /// The reason why a sitemap is rejected.
@@ -186,7 +186,7 @@ struct XMLScanner {
         position = end
     }
 
-    /// Reads markup at a `<`; returns `nil` if it is no tag.
+    /// Reads markup at a `<`; returns `nil` if it is not a tag.
     private mutating func readMarkup() throws(Sitemap.FormatError) -> Event? {
         let rest = bytes[position...]
         if rest.starts(with: Self.comment) {

@@ -80,7 +80,7 @@ extension PurgeError {
 }
 
 extension PurgeError {
-    /// The message: what is wrong, where, and what is allowed.
+    /// The message: the fault, its location, and the allowed values.
     package var message: String {
         switch self {
         case .invalidReceiptID:
@@ -96,33 +96,33 @@ extension PurgeError {
     private var requestMessage: String {
         switch self {
         case .bodyTooLarge:
-            "The body is larger than \(PurgeRequest.bodyBytesMax) bytes, the most that is allowed; "
-                + "several purges can take what one cannot."
+            "The body is larger than \(PurgeRequest.bodyBytesMax) bytes; split the purge into "
+                + "several."
         case .invalidBody(let fault): fault.message
         case .invalidID(let place):
             "\(RequestBodyError.subject(place)) must have 1 to \(PurgeRequest.idBytesMax) "
                 + "bytes and no "
                 + "control characters."
         case .noTargets:
-            "targets must have 1 to \(PurgeRequest.targetsMax) targets; there are none."
+            "targets is empty; 1 to \(PurgeRequest.targetsMax) targets are allowed."
         case .tooManyTargets:
-            "There are more than \(PurgeRequest.targetsMax) targets, the most that is allowed; "
-                + "several purges can take what one cannot, and a tag or a prefix covers many URLs."
+            "There are more than \(PurgeRequest.targetsMax) targets; split the purge into "
+                + "several, or use a tag or a prefix, which covers many URLs."
         case .invalidTarget(let place, let fault):
             "\(RequestBodyError.subject(place)): \(fault.message)"
         case .tooManyNames(let count):
-            "The targets have \(count) names, because some are kept under a site's name, too; "
-                + "\(PurgeRequest.targetsMax) are allowed. Several purges can take what one cannot."
+            "The targets expand to \(count) names, because some also apply to a site; "
+                + "\(PurgeRequest.targetsMax) are allowed. Split the purge into several."
         case .recordTooLarge(let bytesMax):
-            "The targets are longer than \(bytesMax) bytes together, the most that one purge can "
-                + "take; several purges can."
+            "The targets are longer than \(bytesMax) bytes in total; split the purge "
+                + "into several."
         case .duplicateParameter(let name):
-            "\(name) is given twice; it is allowed once, in query or body."
+            "\(name) is given twice; it is allowed once, in the query or in the body."
         case .invalidField(let name, let allowed):
-            "\(name) has a value that is not allowed, or comes twice; allowed is: \(allowed)."
+            "\(name) has an invalid value or is given twice; allowed: \(allowed)."
         case .idConflict:
-            "An earlier purge with this id has other targets or another mode; a new purge needs an "
-                + "id of its own."
+            "An earlier purge with this id has other targets or another mode; use a new "
+                + "id."
         case .invalidReceiptID, .unknownReceipt: ""
         }
     }

@@ -47,7 +47,7 @@ package struct PurgeOptions: Hashable, Sendable {
         return joined.resolved
     }
 
-    /// The options with defaults for what is not given.
+    /// The options, with defaults for missing ones.
     package var resolved: (wait: PurgeAcknowledgement, timeout: Interval) {
         (wait ?? .standard, timeout ?? PurgeRequest.timeoutDefault)
     }

@@ -123,7 +123,7 @@ extension PurgeRequest: Decodable {
         }
         if name == "everything" {
             guard try object.flag(name) else {
-                throw RequestBodyError.invalidValue(object.path(of: name), allowed: "true alone")
+                throw RequestBodyError.invalidValue(object.path(of: name), allowed: "true")
             }
             return .everything
         }

@@ -54,7 +54,7 @@ class Api {
       // A refusal without a document is described by its status alone.
     }
     const problem = new Problem(answer.status, document);
-    if (answer.status === 401) problem.message = "This node asks for a token.";
+    if (answer.status === 401) problem.message = "This node requires a token.";
     if (answer.status === 403 && this.session.role !== null) {
       problem.message = `Your token’s role, “${this.session.role}”, does not allow this.`;
     }

@@ -3,14 +3,12 @@ class Drain {
   static #words = {
     drain: {
       button: "Drain…", title: "Drain this node?", send: "Drain",
-      text: "The node hands what it owns to the other nodes, takes itself off the ring, and /readyz answers 503, "
-        + "so that load balancers stop sending to it. It goes on serving what still reaches it, until it is stopped "
-        + "or undrained.",
+      text: "The node leaves the ring, hands off its entries to the other nodes, and responds to /readyz with 503, "
+        + "so that load balancers stop sending requests. It still serves requests until it is stopped or undrained.",
     },
     undrain: {
       button: "Undrain…", title: "Undrain this node?", send: "Undrain",
-      text: "The node takes its place on the ring again, and /readyz answers 200, so that load balancers send to "
-        + "it again.",
+      text: "The node returns to the ring and responds to /readyz with 200, so that load balancers send requests again.",
     },
   };
 
@@ -63,7 +61,7 @@ class Drain {
       this.show(status);
       this.dialog.close();
     } catch (problem) {
-      this.problem.textContent = problem.status ? problem.message : "This node cannot be reached: nothing was changed.";
+      this.problem.textContent = problem.status ? problem.message : "This node cannot be reached; nothing was changed.";
       send.disabled = false;
       send.focus();
     }

@@ -30,7 +30,7 @@ class Hot {
     }
     this.list.hidden = entries.length === 0;
     this.empty.hidden = entries.length > 0;
-    this.empty.textContent = "Nothing is kept here yet. Images appear as clients ask this node for them.";
+    this.empty.textContent = "Nothing is stored here yet. Images appear when clients request them from this node.";
   }
 
   #update(entry) {
@@ -127,7 +127,7 @@ class Hot {
 
   // Stands for a picture that has not come yet, is none, or cannot be drawn.
   static blank(type) {
-    const words = type === "broken" ? "cannot be drawn" : type?.replace("image/", "") || "no type";
+    const words = type === "broken" ? "cannot be shown" : type?.replace("image/", "") || "no type";
     return Dom.make("span", { class: "blank" }, words);
   }
 }

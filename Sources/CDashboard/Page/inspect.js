@@ -1,4 +1,4 @@
-// One URL: what this node holds of it, and what it would serve now.
+// One URL: its variants on this node, and how the node would serve them now.
 class Inspect {
   static #pictureMax = 16 * 1024 * 1024;
   static #verdicts = {
@@ -72,11 +72,11 @@ class Inspect {
     this.#show(
       Dom.make("h3", { tabindex: "-1" }, Hot.name(url)),
       Dom.make("p", { class: "empty" }, owners.length === 0 || (owners.length === 1 && owners[0] === Nodes.self)
-        ? "Not held here. The next request for it asks the origin."
-        : "Not held on this node. If any node holds it, then most likely one of its owners:"),
+        ? "Not stored here. The next request fetches it from the origin."
+        : "Not stored on this node. If any node has it, it is most likely an owner:"),
       Dom.make("p", { class: "ids" }, ...owners.map((id) => this.#owner(id))),
     );
-    if (aloud) Dom.announce(`${Hot.name(url)} is not held on this node`);
+    if (aloud) Dom.announce(`${Hot.name(url)} is not stored on this node`);
   }
 
   #owner(id) {
@@ -105,7 +105,7 @@ class Inspect {
     this.#draw(variant, picture, pixels, this.turn);
   }
 
-  // "fresh for 58 min more" says the verdict itself; others need it said first.
+  // "fresh for another 58 min" begins with the verdict; other reasons need it in front.
   static #sentence(word, why) {
     return why.toLowerCase().startsWith(word.toLowerCase()) ? word + why.slice(word.length) : `${word}: ${why}`;
   }
@@ -133,7 +133,7 @@ class Inspect {
     return [
       ["Type", variant.content_type],
       ["Size", `${Format.bytes(variant.body_bytes)}, `, pixels],
-      ["Kept in", variant.tier === "memory" && variant.also_on_disk ? "memory and on disk" : variant.tier],
+      ["Stored in", variant.tier === "memory" && variant.also_on_disk ? "memory and on disk" : variant.tier],
       ["Status", String(variant.status)],
       ["Age", Format.duration(variant.age_ms)],
       fresh,
@@ -142,10 +142,10 @@ class Inspect {
       ["Last-Modified", variant.last_modified ?? "none"],
       ["Vary", variant.vary?.length ? variant.vary.join(", ") : "none"],
       ["Accesses", variant.accesses === null
-        ? "counted where it is on disk"
+        ? "counted only on disk"
         : `${Format.count(variant.accesses)}, the last ${Format.ago(variant.last_access_ms_ago)}`],
       ["Tags", variant.tags?.length ? variant.tags.join(", ") : "none"],
-      ["Stamp", variant.stamp],
+      ["Invalidation version", variant.stamp],
       ["Owners", ...this.entry.owners.map((id) => this.#owner(id))],
       ["Key", variant.key],
     ];
@@ -181,11 +181,11 @@ class Inspect {
       });
       image.addEventListener("error", () => {
         picture.replaceChildren(Hot.blank("broken"));
-        pixels.textContent = "this browser cannot draw it";
+        pixels.textContent = "this browser cannot show it";
       });
       image.src = this.blob;
     } catch {
-      picture.replaceChildren(Hot.blank("no longer held"));
+      picture.replaceChildren(Hot.blank("no longer stored"));
     }
   }
 

@@ -1,6 +1,6 @@
 // The members' table. Rows are kept and rewritten in place, so that focus and selection survive each second.
 class Members {
-  static #columns = ["Address", "State", "Counted", "Connected", "Contact", "Share", "Lag"];
+  static #columns = ["Address", "State", "Voter", "Connected", "Contact", "Share", "Lag"];
 
   constructor(ring) {
     this.ring = ring;
@@ -14,7 +14,7 @@ class Members {
     Dom.find("members-empty").hidden = members.length > 0;
     const counted = members.filter((member) => member.counted).length;
     const majority = Math.floor(counted / 2) + 1;
-    Dom.put("members-note", members.length === 0 ? "" : `${counted} counted; a majority is ${majority}`);
+    Dom.put("members-note", members.length === 0 ? "" : `${Format.plural(counted, "voter")}; a majority is ${majority}`);
     const order = members.toSorted((one, other) =>
       Members.#rank(one, fenced) - Members.#rank(other, fenced) || (one.node < other.node ? -1 : 1));
     const present = new Set(order.map((member) => member.node));

@@ -124,7 +124,7 @@ class Page {
       this.#refresh();
       Dom.announce("Connected again.");
     } else if (!this.session.declined) {
-      Dom.announce("Connection lost, trying again.");
+      Dom.announce("Connection lost; reconnecting.");
     }
     this.#tick();
   }

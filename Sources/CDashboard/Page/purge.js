@@ -1,9 +1,9 @@
 // The form that purges, and the list of purges before.
 class Purge {
   static #labels = {
-    url: ["URLs, one a line", "https://www.example.com/photo.jpg"],
-    prefix: ["Prefixes, one a line", "https://www.example.com/products/"],
-    tag: ["Tags, one a line", "product-1234"],
+    url: ["URLs, one per line", "https://www.example.com/photo.jpg"],
+    prefix: ["Prefixes, one per line", "https://www.example.com/products/"],
+    tag: ["Tags, one per line", "product-1234"],
   };
 
   constructor(api, session, sent) {
@@ -131,7 +131,7 @@ class Purge {
     const targets = this.#targets();
     if (targets === null) return;
     this.#complain("");
-    // Not disabled meanwhile: that would take the focus from the button.
+    // Not disabled: that would take the focus from the button.
     this.sending = true;
     try {
       const mode = this.form.elements.mode.value;
@@ -144,7 +144,7 @@ class Purge {
     } catch (problem) {
       this.#complain(problem.status
         ? Purge.#readable(problem.message, targets)
-        : "This node cannot be reached. Look at the recent purges once it is, and send it again if need be.",
+        : "This node cannot be reached. When it is reachable again, check the recent purges, and repeat the purge if necessary.",
       this.lines);
     } finally {
       this.sending = false;

@@ -32,7 +32,7 @@ class Receipt {
       const spent = performance.now() - begun;
       if (receipt.all_confirmed) return;
       if (spent > Receipt.#watchMax) {
-        this.#draw(receipt, "No longer watched. Choose it under “Recent purges” to look again.");
+        this.#draw(receipt, "No longer updated. Select it under “Recent purges” to continue.");
         return;
       }
       const quick = receipt.pending > 0 && spent < Receipt.#quickFor;
@@ -45,10 +45,10 @@ class Receipt {
         if (receipt.confirmed !== before) this.changed();
       } catch (problem) {
         if (problem.status === 404) {
-          this.#draw(receipt, "This node’s log no longer holds the record: this is how it stood.");
+          this.#draw(receipt, "This node’s log no longer has the record; this is its last known state.");
           return;
         }
-        note = "Cannot be read at the moment; trying again.";
+        note = "The receipt cannot be read at the moment; retrying.";
       }
     }
   }
@@ -60,7 +60,7 @@ class Receipt {
     const words = Receipt.words(receipt);
     const parts = receipt.members.length;
     const title = receipt.mode === "hard" ? "Hard purge" : "Soft purge";
-    const view = receipt.seen_by === receipt.issued_by ? "" : `, as ${Nodes.short(receipt.seen_by)} sees it`;
+    const view = receipt.seen_by === receipt.issued_by ? "" : `, seen from ${Nodes.short(receipt.seen_by)}`;
     const source = `Receipt ${Receipt.short(receipt)}, issued by ${Nodes.short(receipt.issued_by)}${view}`;
     const more = receipt.targets.length - 5;
     this.container.hidden = false;
@@ -97,15 +97,15 @@ class Receipt {
         ? `${gone} the only node after ${last}.`
         : `${gone} all ${members.length} nodes, the last after ${last}.`;
     }
-    const back = unreachable === 1 ? "it applies this when it is back" : "they apply this when they are back";
+    const back = unreachable === 1 ? "it applies the purge when it returns" : "they apply the purge when they return";
     const rest = unreachable > 0 ? ` ${Format.plural(unreachable, "node")} cannot be reached; ${back}.` : "";
     if (majority_ms === null) {
-      return `Not on a majority yet, so there is no bound yet.${pending > 0 ? "" : rest}`;
+      return `Not on a majority yet, so there is no time limit yet.${pending > 0 ? "" : rest}`;
     }
     const serves = mode === "hard" ? "no node serves it" : "no node serves it as fresh";
     const bound = bounded_in_ms === null ? "" : bounded_in_ms > 0
-      ? `; ${serves} later than ${Format.duration(Math.ceil(bounded_in_ms / 1000) * 1000)} from now`
-      : `; ${serves} any more`;
+      ? `; ${serves} after ${Format.duration(Math.ceil(bounded_in_ms / 1000) * 1000)}`
+      : `; ${serves}`;
     return `On a majority after ${Format.duration(majority_ms)}${bound}.${rest}`;
   }
 

@@ -39,7 +39,7 @@ class Session extends EventTarget {
   // Why a control is off, or null if it is on. While the role is not known yet it is off, and nothing is said.
   reason(role, doing) {
     if (this.role === null || this.allows(role)) return null;
-    return `${doing} needs the role “${role}”. Your token has the role “${this.role}”.`;
+    return `${doing} requires the role “${role}”. Your token has the role “${this.role}”.`;
   }
 
   setRole(role) {
@@ -55,7 +55,7 @@ class Session extends EventTarget {
     if (this.declined) return Promise.resolve(false);
     this.#asking ??= new Promise((resolve) => {
       this.resolve = resolve;
-      this.problem.textContent = refused === null ? "" : "The token this page had is no longer accepted.";
+      this.problem.textContent = refused === null ? "" : "The token of this page is no longer accepted.";
       this.field.value = "";
       this.dialog.showModal();
       this.field.focus();
@@ -91,12 +91,12 @@ class Session extends EventTarget {
         this.#keep(token);
         this.dialog.close();
       } else if (answer.status === 401) {
-        this.#refuse("This node did not accept that token. Check that the whole line was copied, and that it is from "
-          + "this node’s token file. Tokens may have been changed since.");
+        this.#refuse("This node did not accept the token. Check that it is complete, and that it is from this node’s token "
+          + "file. The tokens may have been changed.");
       } else if (answer.status === 429) {
         this.#wait(Api.retryAfter(answer));
       } else {
-        this.#refuse(`This node could not check the token: it answered ${answer.status}. Try again in a moment.`);
+        this.#refuse(`This node could not check the token: it responded with ${answer.status}. Try again in a moment.`);
       }
     } catch {
       this.#refuse("This node cannot be reached at the moment. The token was not checked.");
@@ -115,7 +115,7 @@ class Session extends EventTarget {
   // Says it once aloud; the seconds that follow change on the button, which is not a live region.
   #wait(seconds) {
     this.#retryAt = Date.now() + seconds * 1000;
-    this.#refuse(`Too many wrong tokens. This node listens again in ${Format.duration(seconds * 1000)}.`);
+    this.#refuse(`Too many wrong tokens. This node accepts another attempt in ${Format.duration(seconds * 1000)}.`);
     const send = Dom.find("token-send");
     const tick = () => {
       const left = Math.ceil((this.#retryAt - Date.now()) / 1000);

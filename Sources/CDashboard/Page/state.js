@@ -1,14 +1,13 @@
 // The node itself: its name and state at the top, in the title, and in notices that say what a state means.
 class State {
   static #meanings = {
-    starting: "This node is starting. It reads what its disk holds, and joins before it serves.",
-    joining: "This node looks for its cluster, and serves nobody for a while; nuthatch status says who does not "
-      + "answer.",
-    draining: "This node is draining: it hands over what it owns, is off the ring, and /readyz answers 503. "
-      + "It still serves what reaches it.",
-    fenced: "This node cannot reach a majority, so it holds each image against the origin before using it; "
-      + "nothing stale is served.",
-    noDisk: "The disk tier is down. Images are served from memory and the origin; the node’s log says why.",
+    starting: "This node is starting. It reads its disk and joins the cluster before it serves.",
+    joining: "This node is looking for its cluster and does not serve yet; nuthatch status names the seeds that do not "
+      + "respond.",
+    draining: "This node is draining: it is off the ring, hands off its entries, and responds to /readyz with 503. "
+      + "It still serves requests.",
+    fenced: "This node cannot reach a majority and may lack purges, so it revalidates each entry once before it serves it.",
+    noDisk: "The disk tier is down. Images are served from memory and the origin; the node’s log has the reason.",
   };
 
   constructor(retry, unlock) {
@@ -26,8 +25,7 @@ class State {
     }
     this.title();
     Dom.put("version", status.version);
-    const allowed = { read: "read", purge: "read, purge", admin: "read, purge, drain" };
-    Dom.put("role", allowed[status.role] ?? status.role);
+    Dom.put("role", status.role);
   }
 
   show(event, hitRatio) {
@@ -75,13 +73,13 @@ class State {
     this.lost = lostMs !== null;
     document.documentElement.toggleAttribute("data-lost", this.lost);
     const cause = refusal ?? `Connection lost ${Format.ago(lostMs)}, trying again.`;
-    const words = this.word ? `${cause} The figures are from before.` : cause;
+    const words = this.word ? `${cause} The figures are from before the interruption.` : cause;
     this.notice("lost", this.lost ? words : null, ["Try now", this.retry]);
     this.title();
   }
 
   locked(locked) {
-    const words = "Without a token this node shows nothing.";
+    const words = "This node requires a token.";
     this.notice("locked", locked ? words : null, ["Enter the token…", this.unlock]);
     if (!this.word) Dom.put("state", locked ? "Locked" : "Connecting");
     if (locked) this.notice("lost", null);

@@ -11,7 +11,7 @@ class Tiers {
   show({ memory, disk, invalidations }) {
     const pinned = memory.pinned_bytes > 0 ? `, ${Format.bytes(memory.pinned_bytes)} still being sent` : "";
     this.#fill(this.memory, memory, `${Format.plural(memory.entries, "entry", "entries")}${pinned}`);
-    if (disk === null) this.#fill(this.disk, null, "No disk: a restart begins with nothing.");
+    if (disk === null) this.#fill(this.disk, null, "No disk tier: a restart empties the cache.");
     else if (!disk.up) this.#fill(this.disk, null, "Down: serving from memory and the origin.");
     else this.#fill(this.disk, disk, Format.plural(disk.entries, "entry", "entries"));
     const key = JSON.stringify([invalidations, this.sites]);
@@ -19,7 +19,7 @@ class Tiers {
     this.shown = key;
     Dom.pairs(this.facts, [
       ["Log records applied", Format.count(invalidations.applied)],
-      ["Log records held", Format.count(invalidations.records)],
+      ["Log records stored", Format.count(invalidations.records)],
       ["Purges not confirmed by all", Format.count(invalidations.receipts_pending)],
       ["Sites", this.sites.length ? Format.list(this.sites.map((site) => (site === "*" ? "any host" : site))) : "none"],
     ]);

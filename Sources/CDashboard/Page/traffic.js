@@ -65,11 +65,11 @@ class Traffic {
   #hitRatio(minute, total, now) {
     const since = total.hitRatio === null ? null : `${Format.percent(total.hitRatio)} since the start`;
     const period = minute && Traffic.#period(minute);
-    let note = "No image has been asked for yet. The data port serves them at /v1/image?url=…";
+    let note = "No image has been requested yet. Images are at /v1/image?url=… on the port for clients.";
     if (minute?.hitRatio !== null && minute) {
       note = `${Format.roughly(minute.hits)} of ${Format.roughly(minute.hits + minute.misses)} in ${period}; ${since}`;
     } else if (since) {
-      note = minute ? `Nothing to count in ${period}; ${since}` : since;
+      note = minute ? `No cacheable request in ${period}; ${since}` : since;
     }
     this.hitRatio = minute ? minute.hitRatio : total.hitRatio;
     const ratio = Format.percent(this.hitRatio ?? NaN);
@@ -123,7 +123,7 @@ class Traffic {
       LatencyScale.draw(row.svg, p50, p99, tier);
       if (p99 !== null) words.push(`${Traffic.#tierNames[tier]} ${Format.latency(p99)}`);
     }
-    const present = words.length > 0 ? `now ${words.join(", ")}` : "no answers in the last minute";
+    const present = words.length > 0 ? `now ${words.join(", ")}` : "no responses in the last minute";
     this.latency.show(this.timeline.points, now, `p99 latency by tier over five minutes: ${present}`);
   }
 

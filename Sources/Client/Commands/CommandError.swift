@@ -48,7 +48,7 @@ package struct CommandError: Error, Hashable {
     init(_ failure: ExchangeError, url: String, timeout: String) {
         let why =
             switch failure {
-            case .timedOut: " did not answer within \(timeout)"
+            case .timedOut: " did not respond within \(timeout)"
             case .system(let code): ": \(unsafe String(cString: strerror(code)))"
             case .unresolved(let why): ": the name cannot be resolved (\(why))"
             case .malformed: ": it is not a Nuthatch node"
@@ -70,7 +70,7 @@ package struct CommandError: Error, Hashable {
     static func notURL(_ text: String, in place: String = "", note: String = "") -> CommandError {
         CommandError(
             .usageError,
-            "\(place)\(text.quoted()) is no URL; allowed: http://… or https://…\(note)")
+            "\(place)\(text.quoted()) is not a URL; allowed: http://… or https://…\(note)")
     }
 }
 

@@ -74,7 +74,7 @@ package struct CommandOptions: Sendable {
         guard clients.count == 1 else {
             throw CommandError(
                 .usageError,
-                "this queries one node, but \(clients.count) are given (--node, NUTHATCH_NODE)")
+                "this command queries one node; \(clients.count) are given (--node, NUTHATCH_NODE)")
         }
         return clients[0]
     }
@@ -98,7 +98,7 @@ package struct CommandOptions: Sendable {
         if name.hasPrefix("https://") {
             throw CommandError(
                 .usageError,
-                "--node: \(name.quoted()): TLS is not spoken here; ask with curl and a "
+                "--node: \(name.quoted()): TLS is not supported; use curl with a "
                     + "certificate")
         }
         guard let place = NodeEndpoint(name, defaultPort: Self.adminPort) else {
@@ -121,13 +121,13 @@ package struct CommandOptions: Sendable {
         case .requiresCertificate:
             throw CommandError(
                 .misconfigured,
-                "the admin port asks for a certificate (client-ca), and this command shows none; "
-                    + "ask it with one, by curl")
+                "the admin port requires a client certificate (client-ca), which this command "
+                    + "does not support; use curl")
         case .ephemeral:
             throw CommandError(
                 .misconfigured,
-                "the kernel chooses the admin port (port 0); give admin-listen the one that the "
-                    + "node's log names")
+                "the kernel chooses the admin port (port 0); set admin-listen to the port in the "
+                    + "node's log")
         }
     }
 
@@ -215,7 +215,7 @@ enum FileReader {
         /// Creates a failure from an error number.
         init(_ number: CInt) {
             switch number {
-            case ENOENT, ENOTDIR: reason = "there is no such file"
+            case ENOENT, ENOTDIR: reason = "the file does not exist"
             case EACCES, EPERM: reason = "permission is denied"
             default: reason = unsafe String(cString: strerror(number))
             }

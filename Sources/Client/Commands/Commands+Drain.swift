@@ -61,7 +61,7 @@ extension Commands {
             if progress.isFinished, !order.stopsNode || progress.offersLeft > 0 {
                 guard progress.offersLeft > 0 else { return finish("handoff complete", .succeeded) }
                 let left = NumberFormat.plural(progress.offersLeft, "image")
-                return finish("not handed over: \(left), for which no node responds", .incomplete)
+                return finish("not handed off: \(left), for which no node responds", .incomplete)
             }
             if BootClock.now() >= deadline {
                 let left = NumberFormat.plural(progress.offersLeft, "image")
@@ -136,7 +136,7 @@ package struct DrainProgress: Hashable, Sendable {
         let share =
             offersMax == 0 ? nil : Double(offersMax - offersLeft) / Double(offersMax)
         return ProgressLine.line(
-            "handing over", share: share,
+            "handing off", share: share,
             note: offersMax == 0
                 ? "scanning stored images"
                 : "\(NumberFormat.plural(offersLeft, "image")) left",

@@ -31,7 +31,7 @@ package struct GetArguments: Sendable {
         guard let (authority, target) = parts,
             url.utf8.allSatisfy({ (0x21...0x7E).contains($0) })
         else {
-            throw .notURL(url, note: ", percent-encoded where it has to be")
+            throw .notURL(url, note: ", percent-encoded where necessary")
         }
         var question = NodeRequest(
             isHeadOnly ? "HEAD" : "GET",
@@ -101,16 +101,16 @@ extension Commands {
             guard let place = NodeEndpoint(base, defaultPort: GetArguments.clientPort) else {
                 throw CommandError(
                     .usageError,
-                    "--base: \(base.quoted()) is no address in clear text, e.g. "
-                        + "http://127.0.0.1:8080; TLS is not spoken here")
+                    "--base: \(base.quoted()) is not a cleartext address, e.g. "
+                        + "http://127.0.0.1:8080; TLS is not supported")
             }
             return place
         }
         guard let address = try CommandOptions.setting(options.localNode.clientAddress) else {
             throw CommandError(
                 .misconfigured,
-                "this node serves no clear-text HTTP, or on a port that the kernel chooses "
-                    + "(port 0); use --base")
+                "this node has no cleartext port, or the kernel chooses it (port 0); use "
+                    + "--base")
         }
         return NodeEndpoint(address.reachable)
     }

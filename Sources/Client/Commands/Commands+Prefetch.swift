@@ -33,7 +33,7 @@ package struct PrefetchArguments: Sendable {
         for file in files { urls += try Self.urls(in: file) }
         guard !urls.isEmpty else {
             throw CommandError(
-                .usageError, "there is no URL in \(files.joined(separator: ", "))")
+                .usageError, "no URL in \(files.joined(separator: ", "))")
         }
         return PrefetchRequest.batches(urls).map { batch in
             .object([JSON.Member("urls", JSON(batch))] + accept)
@@ -137,7 +137,8 @@ extension Commands {
                 guard BootClock.now() < deadline else { return nil }
                 console.showProgress {
                     ProgressLine.line(
-                        "waiting" + part, share: nil, note: "other prefetches run", columnsMax: $0)
+                        "waiting" + part, share: nil, note: "other prefetches run",
+                        columnsMax: $0)
                 }
                 BootClock.pause(.milliseconds(500))
                 continue
@@ -199,7 +200,7 @@ extension PrefetchDocument {
         first.append(
             "  \(NumberFormat.plural(UInt64(clamping: urlsTotal), "URL")): "
                 + "\(NumberFormat.count(urlsFetched)) fetched, "
-                + "\(NumberFormat.count(urlsCached)) held already"
+                + "\(NumberFormat.count(urlsCached)) already cached"
         )
         if urlsFailed > 0 {
             first.append(", ")

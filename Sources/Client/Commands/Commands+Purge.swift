@@ -71,8 +71,8 @@ extension Commands {
             }
             for url in order.urls + order.prefixes where url.hasSuffix("*") {
                 console.printError(
-                    "note: \(url.quoted()) was taken as it stands, the * included; --prefix "
-                        + "covers all that follows a path up to a / or its end")
+                    "note: \(url.quoted()) was used literally, including the *; --prefix "
+                        + "covers everything below a path that ends at a / or at a segment's end")
             }
             let receipt = reply.document
             printResult(receipt.lines(columnsMax: console.columns), reply.response)

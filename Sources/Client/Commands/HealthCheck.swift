@@ -2,7 +2,7 @@ package import Admin
 import Ground
 import Telemetry
 
-/// The readiness of a node on this machine, from one request on a connection of its own.
+/// The readiness of a node on this machine, from one request on a separate connection.
 package struct HealthCheck: Hashable, Sendable {
     /// True only if the status was 200.
     package let isReady: Bool
@@ -16,8 +16,8 @@ package struct HealthCheck: Hashable, Sendable {
             guard let address = try CommandOptions.setting(node.healthAddress) else {
                 return HealthCheck(
                     isReady: false,
-                    line: "this node has no port in clear text, or the kernel chooses it (port "
-                        + "0), so there is none to ask; give admin-listen or plain-listen a port")
+                    line: "this node has no cleartext port, or the kernel chooses it (port 0); "
+                        + "set the port of admin-listen or plain-listen")
             }
             return request(address.reachable, within: limit, as: timeout)
         } catch {

@@ -17,7 +17,7 @@ enum ExchangeError: Error, Hashable {
     case responseTooLarge(bytesMax: Int)
 }
 
-/// A request to a node and its response, over a connection of its own; nothing in it blocks.
+/// A request to a node and its response, over a separate connection; no operation blocks.
 final class Exchange {
     /// Receives the body of a response piece by piece; the response has its head only.
     typealias BodyHandler = (NodeResponse, ArraySlice<UInt8>) throws(ExchangeError) -> Void

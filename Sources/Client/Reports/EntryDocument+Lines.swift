@@ -7,7 +7,7 @@ extension EntryDocument {
         var pairs = KeyValueTable()
         pairs.append("url", TextLine(url, .strong))
         if key != url { pairs.append("key", key) }
-        let owned = TextLine(isOwner ? "this node is one" : "this node is none", .faint)
+        let owned = TextLine(isOwner ? "including this node" : "not this node", .faint)
         pairs.append(
             owners.count == 1 ? "owner" : "owners",
             TextLine(owners.map { String($0.prefix(8)) }.joined(separator: ", ") + "  ") + owned)
@@ -30,13 +30,13 @@ extension EntryDocument.Variant {
         if !isKeyKnown { pairs.append("key", key) }
         pairs.append("now", TextLine(decision, style) + TextLine(": \(reason)"))
         pairs.append("tier", isAlsoOnDisk ? "\(tier) and disk" : tier)
-        pairs.append("answer", "\(status) \(contentType), \(NumberFormat.bytes(bodyBytes))")
+        pairs.append("response", "\(status) \(contentType), \(NumberFormat.bytes(bodyBytes))")
         var age = "\(NumberFormat.duration(milliseconds: ageMilliseconds)); "
         let remaining = max(-.max, remainingFreshnessMilliseconds)
         let duration = NumberFormat.duration(milliseconds: abs(remaining))
-        age += remaining >= 0 ? "fresh for \(duration) more" : "stale for \(duration)"
+        age += remaining >= 0 ? "fresh for another \(duration)" : "stale for \(duration)"
         if let validatedMillisecondsAgo {
-            age += "; origin asked \(NumberFormat.ago(milliseconds: validatedMillisecondsAgo))"
+            age += "; validated \(NumberFormat.ago(milliseconds: validatedMillisecondsAgo))"
         }
         pairs.append("age", age)
         if let accesses {
@@ -51,7 +51,7 @@ extension EntryDocument.Variant {
         if let lastModified { pairs.append("modified", lastModified) }
         if !tags.isEmpty { pairs.append("tags", tags.joined(separator: " ")) }
         if !vary.isEmpty { pairs.append("vary", vary.joined(separator: ", ")) }
-        pairs.append("stamp", invalidationVersion)
+        pairs.append("version", invalidationVersion)
         return pairs.lines(columnsMax: columnsMax)
     }
 

@@ -3,9 +3,9 @@ package import Admin
 extension DocumentList<MemberDocument> {
     /// Returns the members as a table with a heading.
     package func lines(columnsMax: Int? = nil) -> [TextLine] {
-        guard !items.isEmpty else { return [TextLine("this node is in no cluster")] }
+        guard !items.isEmpty else { return [TextLine("this node is not in a cluster")] }
         var table = Table([
-            .left(""), .left("NODE"), .left("STATE"), .left("COUNTED"), .left("CONNECTED"),
+            .left(""), .left("NODE"), .left("STATE"), .left("VOTER"), .left("CONNECTED"),
             .left("CONTACT"), .left("SHARE"), .flexible("ADDRESS"),
         ])
         for member in items { table.append(member.cells) }
@@ -23,11 +23,11 @@ extension DocumentList<MemberDocument> {
                     .joined(separator: ", ")
         }
         return [
-            "The count begins anew with \(own), in the place of every other.",
-            "Follow it and are counted again: \(list(others.filter(\.isConnected))).",
-            "Counted until now, not reached, and must not run before they reach it: "
+            "A new voter set begins with \(own) as its only member.",
+            "These members follow it and become voters: \(list(others.filter(\.isConnected))).",
+            "These voters are not connected and must not run until they reach it: "
                 + list(others.filter { $0.isVoter && !$0.isConnected }) + ".",
-            "What any of them holds is asked about at its origin once.",
+            "Each stored entry is revalidated once with its origin.",
         ]
     }
 

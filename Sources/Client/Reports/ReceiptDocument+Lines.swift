@@ -29,7 +29,7 @@ extension ReceiptDocument {
 
     /// Returns the report, followed by a line for each member; `columnsMax` is `nil` for no limit.
     package func lines(columnsMax: Int?) -> [TextLine] {
-        var table = Table([.flexible("MEMBER"), .left("STANDING"), .right("AFTER")])
+        var table = Table([.flexible("MEMBER"), .left("STATUS"), .right("AFTER")])
         for member in members { table.append(member.cells) }
         return [headline, targetsLine.truncated(to: columnsMax ?? .max)] + viewLines
             + table.lines(columnsMax: columnsMax) + [summary]
@@ -44,7 +44,7 @@ extension ReceiptDocument {
     /// The line that names the observing node if it is not the issuer.
     private var viewLines: [TextLine] {
         guard !observer.isEmpty, let issuer, observer != issuer else { return [] }
-        return [TextLine("issued by \(issuer), as \(observer) sees it", .faint)]
+        return [TextLine("issued by \(issuer), seen from \(observer)", .faint)]
     }
 
     /// The line of the targets.
@@ -52,7 +52,7 @@ extension ReceiptDocument {
         TextLine(targetSummary.main) + TextLine(targetSummary.more, .faint)
     }
 
-    /// The members that have confirmed, and the time from which no node serves what is covered.
+    /// The members that have confirmed, and the time from which no node serves purged entries.
     package var summary: TextLine {
         if isFullyConfirmed {
             return TextLine("confirmed by all \(confirmed)", .good)
@@ -66,14 +66,14 @@ extension ReceiptDocument {
             line.append("\(unreachable) unreachable", .bad)
         }
         if !areMembersKnown {
-            line.append("; there may be others: most members have just started")
+            line.append("; other members may exist: most have just started")
         }
         switch millisecondsUntilBounded {
-        case .some(0): line.append("; no node serves what it covers")
+        case .some(0): line.append("; no node serves the purged entries")
         case .some(let left):
             line.append(
-                "; no node serves what it covers in "
-                    + "\(NumberFormat.duration(milliseconds: left)) from now")
+                "; no node serves the purged entries after "
+                    + "\(NumberFormat.duration(milliseconds: left))")
         case nil where majorityMilliseconds == nil: line.append("; no majority has it yet")
         case nil: break
         }

@@ -52,18 +52,8 @@ extension StatusDocument {
         pairs.append("cluster", clusterLine(statistics.members))
         pairs.append("log", logLine)
         if !sites.isEmpty { pairs.append("sites", sites.joined(separator: ", ")) }
-        pairs.append("you may", permissionText)
+        pairs.append("role", role)
         return pairs.lines()
-    }
-
-    /// The caller's role and what it permits.
-    private var permissionText: String {
-        switch role {
-        case "read": "look"
-        case "purge": "look and purge"
-        case "admin": "do everything"
-        default: role
-        }
     }
 
     /// The readiness and whether the node is fenced.
@@ -118,12 +108,12 @@ extension StatusDocument {
 
     /// Returns the line of the cluster.
     private func clusterLine(_ members: [MemberDocument]) -> TextLine {
-        guard let cluster else { return TextLine("in none") }
+        guard let cluster else { return TextLine("none") }
         if cluster.isJoining {
             let what =
                 unreachableSeeds.isEmpty
-                ? "more nodes are expected" : unreachableSeeds.joined(separator: "; ")
-            return TextLine("looking for it", .bad) + TextLine(": \(what)")
+                ? "more nodes are needed" : unreachableSeeds.joined(separator: "; ")
+            return TextLine("looking for the cluster", .bad) + TextLine(": \(what)")
         }
         var line = TextLine("")
         let states = ["alive", "suspected", "dead", "unknown"].compactMap { state -> TextLine? in
@@ -135,12 +125,12 @@ extension StatusDocument {
             if index > 0 { line.append(", ") }
             line += state
         }
-        line.append("; \(cluster.voterCount) counted")
+        line.append("; \(NumberFormat.plural(UInt64(cluster.voterCount), "voter"))")
         if let share = members.first(where: \.isSelf)?.primaryShare {
             line.append("; owns \(NumberFormat.percent(share)) of the keys")
         }
         if cluster.offersPending > 0 {
-            line.append("; \(NumberFormat.plural(cluster.offersPending, "image")) to hand over")
+            line.append("; \(NumberFormat.plural(cluster.offersPending, "image")) to hand off")
         }
         return line
     }

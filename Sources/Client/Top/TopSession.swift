@@ -99,7 +99,7 @@ final class TopSession {
     func runUntilUpdate(orUntilReadable inputs: [CInt]) -> Set<CInt> {
         if BootClock.now() >= nextPollAt, !state.isPaused { pollAll() }
         while true {
-            // Durations that grow by themselves are updated every second.
+            // Durations that grow with time are updated every second.
             let until = state.isPaused ? BootClock.now() + .seconds(1) : nextPollAt
             let readable = Exchange.poll(
                 for: pending.map(\.exchange), orUntilReadable: inputs, until: until)
@@ -239,7 +239,7 @@ extension Commands {
         run { () throws(CommandError) in
             let interval = try CommandOptions.duration(order.interval, "--interval")
             guard interval >= .milliseconds(100) else {
-                throw CommandError(.usageError, "--interval: at least 100ms are allowed")
+                throw CommandError(.usageError, "--interval must be at least 100ms")
             }
             let watch = TopSession(try options.clients(), every: interval)
             try watch.connect(isAlone: options.nodes.count < 2)

@@ -43,8 +43,8 @@ extension TopState {
 
     /// The line of member states.
     private var membersLine: TextLine {
-        guard let report = referenceNode?.report else { return TextLine("nobody answers", .bad) }
-        guard let cluster = report.cluster else { return TextLine("one node, in no cluster") }
+        guard let report = referenceNode?.report else { return TextLine("no node responds", .bad) }
+        guard let cluster = report.cluster else { return TextLine("one node, not in a cluster") }
         let present = report.members.filter { $0.state != "left" }
         var line = TextLine("cluster of \(present.count): ")
         for (index, state) in ["alive", "suspected", "dead", "unknown"].enumerated() {
@@ -53,7 +53,7 @@ extension TopState {
             if index > 0 { line.append(", ") }
             line.append("\(count) \(state)", MemberDocument.style(ofState: state))
         }
-        return line + TextLine(", \(cluster.voterCount) counted")
+        return line + TextLine(", \(NumberFormat.plural(UInt64(cluster.voterCount), "voter"))")
     }
 
     /// The line of the fence.
@@ -75,7 +75,7 @@ extension TopState {
                 "\(NumberFormat.plural(pending, "purge")) not confirmed by all", .warning)
         }
         let offers = reports.reduce(0) { $0 + ($1.1.cluster?.offersPending ?? 0) }
-        if offers > 0 { line.append("   \(NumberFormat.plural(offers, "image")) to hand over") }
+        if offers > 0 { line.append("   \(NumberFormat.plural(offers, "image")) to hand off") }
         return line
     }
 
@@ -149,11 +149,11 @@ extension TopState {
         var pairs = KeyValueTable()
         pairs.append("q, Ctrl-C", "quit")
         pairs.append("s", "sort nodes: as given, requests, fewest hits, p99, memory, origin")
-        pairs.append("p, space", "pause; nobody is asked meanwhile")
-        pairs.append("n, Tab, ↓", "the next node: its traffic, images and purges alone")
-        pairs.append("N, ↑", "the node before it")
+        pairs.append("p, space", "pause; no node is queried")
+        pairs.append("n, Tab, ↓", "next node: only its traffic, images and purges")
+        pairs.append("N, ↑", "previous node")
         pairs.append("Esc", "all nodes together")
-        pairs.append("?, h", "open and close this")
+        pairs.append("?, h", "open or close this help")
         return pairs.lines() + [
             TextLine(),
             TextLine(
@@ -268,9 +268,9 @@ extension TopState {
 
     /// Returns the table of the most requested entries.
     private func hotLines(_ columns: Int) -> [TextLine] {
-        guard !hottest.isEmpty else { return [TextLine("no image was asked for often", .faint)] }
+        guard !hottest.isEmpty else { return [TextLine("no image was requested often", .faint)] }
         var table = Table(
-            [.right("ASKED"), .right("SIZE"), .left("TYPE"), .flexible("HOTTEST IMAGES")],
+            [.right("REQUESTS"), .right("SIZE"), .left("TYPE"), .flexible("HOTTEST IMAGES")],
             headStyle: .accent)
         for entry in hottest.prefix(40) {
             table.append([

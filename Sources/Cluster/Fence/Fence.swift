@@ -178,7 +178,7 @@ package struct Fence: Sendable {
         }
     }
 
-    /// Removes a stream that no node names any more.
+    /// Removes a stream that nodes no longer name.
     mutating func removeStream(_ process: ProcessID) {
         applied.remove(process)
         pendingContacts.updateAll { _, pending in

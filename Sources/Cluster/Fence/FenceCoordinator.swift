@@ -139,7 +139,7 @@ package struct FenceCoordinator: Sendable {
         if set.lineage.recovery > recovery { closedUntil = now + span }
     }
 
-    /// Sets the expiry of former sets that no majority follows any more.
+    /// Sets the expiry of former sets without a majority that follows them.
     private mutating func expireFormerSets(_ now: Instant) {
         guard let span = fence.settings.duration, let set = consensus.configuration?.set else {
             return
@@ -149,7 +149,7 @@ package struct FenceCoordinator: Sendable {
         }
     }
 
-    /// Returns true if no majority of `former` follows it any more.
+    /// Returns true if a majority of `former` no longer follows it.
     ///
     /// Either its members have reported so; or the next set was changed too, by a majority that
     /// followed it; or by order of the operator the old lineage does not run.

@@ -21,7 +21,7 @@ package struct PositionVector: Hashable, Sendable {
         if !covers(position) { counts[position.process] = position.count }
     }
 
-    /// Removes a stream that no node names any more.
+    /// Removes a stream that nodes no longer name.
     package mutating func remove(_ process: ProcessID) {
         counts[process] = nil
     }

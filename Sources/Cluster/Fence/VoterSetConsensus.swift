@@ -157,7 +157,7 @@ package struct VoterSetConsensus: Sendable {
         updateSettled(now: now)
     }
 
-    /// Removes a stream that no node names any more.
+    /// Removes a stream that nodes no longer name.
     mutating func removeStream(_ process: ProcessID) {
         syncedPositions.updateAll { $1.remove(process) }
     }

@@ -51,7 +51,7 @@ package struct DrainMonitor: Sendable {
         isIncomplete = true
     }
 
-    /// Returns the result, or `nil` while the drain goes on.
+    /// Returns the result, or `nil` while the drain continues.
     package func outcome(_ rest: Remainder, now: Instant) -> Outcome? {
         if rest.isEmpty, !rest.isInRing {
             return .finished(isComplete: !isIncomplete && !rest.hasMissedReceivers)

@@ -38,7 +38,7 @@ struct Confirmations: Sendable {
         self.own = own
     }
 
-    /// Adds a confirmation by `node`; what was confirmed once stays confirmed.
+    /// Adds a confirmation by `node`; confirmations are never withdrawn.
     ///
     /// - Returns: True if the node no longer names a member that it named before.
     mutating func record(
@@ -75,7 +75,7 @@ struct Confirmations: Sendable {
         members.flatMap { nodes[$0]?.members ?? [] }
     }
 
-    /// Drops a stream that is not known any more.
+    /// Drops a stream that is no longer known.
     mutating func forget(_ process: ProcessID) {
         nodes.updateAll { _, node in node.streams[process] = nil }
     }

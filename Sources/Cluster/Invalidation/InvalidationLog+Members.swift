@@ -43,7 +43,7 @@ extension InvalidationLog {
         updateSettled(&effects)
     }
 
-    /// Records that there is no connection with `node` any more.
+    /// Records that the connection with `node` is lost.
     package mutating func disconnected(
         _ node: NodeID, now: Instant, effects: inout [InvalidationEffect]
     ) {

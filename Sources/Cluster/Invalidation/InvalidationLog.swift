@@ -186,7 +186,7 @@ extension InvalidationLog {
         return waits.reduce(confirmations.nextDue) { min($0, $1 ?? $0) }
     }
 
-    /// Processes what is due at `now`; an early call is harmless.
+    /// Processes the steps that are due at `now`; an early call is harmless.
     package mutating func ticked(now: Instant, effects: inout [InvalidationEffect]) {
         sendRepairRequests(now, &effects)
         confirmations.sendDue(to: peers, from: streams, at: now)

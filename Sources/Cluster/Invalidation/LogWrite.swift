@@ -205,7 +205,7 @@ struct WriteQueue: Sendable {
         self.earliestBatchAt = beginsAt
     }
 
-    /// Requeues the batch, of which nothing was written for lack of space, and writes pending
+    /// Requeues the batch, which was not written for lack of space, and writes pending
     /// metadata first.
     ///
     /// - Returns: False if the rejected batch consisted of such metadata.

@@ -17,7 +17,7 @@ struct MemberTracker: Sendable {
         var wasVoter = false
         /// True if there was a connection with it.
         var wasConnected = false
-        /// True if this node does not count it as a member any more.
+        /// True if this node no longer counts it as a member.
         var isDropped = false
     }
 

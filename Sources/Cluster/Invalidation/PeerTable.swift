@@ -17,7 +17,7 @@ struct PeerTable: Sendable {
 
     /// Adds a connected member, or replaces its connection.
     ///
-    /// What it reported before may concern streams that no node holds any more; it reports its
+    /// Its earlier reports may concern streams that no node has any longer; it reports its
     /// positions ahead of its first query here.
     mutating func connect(_ node: NodeID, on connection: ConnectionID, sentCount: UInt64?) {
         missing[node] = nil
@@ -57,7 +57,7 @@ struct PeerTable: Sendable {
     /// Forgets what this node lacked of `node`.
     mutating func forgetMissing(of node: NodeID) { missing[node] = nil }
 
-    /// Forgets what this node lacked of a stream that no node holds any more.
+    /// Forgets the records that this node lacked of a stream that no node has any longer.
     ///
     /// A member that reported it before would appear to be ahead for ever.
     mutating func forget(_ process: ProcessID) {

@@ -24,7 +24,7 @@ struct ReceiptTracker: Sendable {
     /// Records that this node has issued a consensus record.
     mutating func consensusRecordIssued(_ number: UInt64) { ownConsensusNumbers.append(number) }
 
-    /// Records what is synced here.
+    /// Records the positions that are synced here.
     mutating func synced(_ positions: [StreamPosition], at now: Instant) {
         _ = confirmations.record(positions, members: [], by: members.own, at: now)
     }

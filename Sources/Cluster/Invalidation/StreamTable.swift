@@ -96,7 +96,7 @@ struct StreamTable: Sendable {
         processes.compactMap { stream(of: $0)?.syncedPosition }.filter { $0.count > 0 }
     }
 
-    /// Returns true if the position is one of a retired stream, all of which was applied.
+    /// Returns true if the position is in a retired stream, which was applied completely.
     func isRetired(_ position: StreamPosition) -> Bool {
         position.count <= retired[position.process] ?? 0
     }

@@ -1,6 +1,6 @@
 package import Ground
 
-/// The invalidation log on disk: what is written to which file, and which files are deleted; see
+/// The invalidation log on disk: the contents of its files, and the deletion of files; see
 /// <doc:Journal>.
 ///
 /// Files are only appended to; the last one is active. Each begins with a checkpoint of all state
@@ -8,8 +8,8 @@ package import Ground
 /// not be kept is deleted. Before that, marks of what its records invalidated are written if they
 /// may still cover older entries.
 ///
-/// **Invariant.** Every later start finds what was synced, or finds damage. Whatever subset of the
-/// unsynced data is lost or torn, no start reports damage for it.
+/// **Invariant.** Every later start finds all synced records, or finds damage. No start
+/// reports damage for unsynced data, whatever subset of it is lost or torn.
 package struct Journal: Sendable {
     /// The node that the journal belongs to.
     package let node: NodeID

@@ -160,11 +160,11 @@ extension JournalDamage: CustomStringConvertible {
         case .version(let major):
             "it is of format \(major), and this program reads \(JournalHeader.major)"
         case .otherNode: "another node wrote it"
-        case .unreadable(let offset): "it is damaged from byte \(offset) on"
+        case .unreadable(let offset): "it is damaged from byte \(offset)"
         case .checksum: "the checksum of its header does not match"
         case .missing: "it is missing"
         case .conflictingRecords(let name):
-            "record \(name.number) of \(name.stream) has two contents, one of them in it"
+            "it contradicts another copy of record \(name.number) of \(name.stream)"
         }
     }
 }

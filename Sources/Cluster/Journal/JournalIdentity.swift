@@ -64,10 +64,10 @@ package struct JournalIdentity: Hashable, Sendable {
         /// The loss as a clause for operators.
         package var description: String {
             switch self {
-            case .missing: "there is none"
+            case .missing: "it is missing"
             case .older(let found, let begun):
-                "it ends in start \(found), and start \(begun) has written to it"
-            case .restoredCopy: "the directory is an older copy of the node's"
+                "it ends with start \(found), but start \(begun) wrote to it"
+            case .restoredCopy: "the directory is an older copy"
             case .fromFutureEpoch(let epoch): "it has boot epoch \(epoch), which is in the future"
             }
         }

@@ -8,7 +8,7 @@ enum JournalItem: Hashable, Sendable {
     case floor(StreamPosition, count: UInt64)
     /// An invalidation that is not sent to other nodes.
     case localPurge(Purge, count: UInt64)
-    /// A piece of the marks of invalidations up to a version, which no file needs to name any more.
+    /// A piece of the marks of invalidations up to a version, which files need no longer name.
     ///
     /// The marks are encoded by the store and cover only what may still affect entries. A
     /// checkpoint has all of them; later items have the additions.

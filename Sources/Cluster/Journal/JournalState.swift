@@ -76,7 +76,7 @@ struct JournalState: Sendable {
         latestVersion = max(latestVersion, InvalidationVersion(epoch: epoch, count: count))
     }
 
-    /// Records that no file names the invalidations up to `version` any more.
+    /// Records that files no longer name the invalidations up to `version`.
     mutating func release(_ version: InvalidationVersion) {
         releasedVersion = max(releasedVersion, version)
         latestVersion = max(latestVersion, version)
@@ -107,7 +107,7 @@ struct JournalState: Sendable {
             || name.number <= retired[name.stream]?.count ?? 0
     }
 
-    /// Drops the tombstones at positions before `file`, which have no effect any more.
+    /// Drops the tombstones at positions before `file`, which no longer have an effect.
     mutating func removeTombstones(before file: UInt64) {
         tombstones = tombstones.filter { $0.value.file >= file }
     }

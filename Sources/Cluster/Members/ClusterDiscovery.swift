@@ -115,7 +115,7 @@ package struct ClusterDiscovery: Sendable {
     package func missingSeeds(_ others: DiscoveryView) -> [String] {
         let places = seeds.map { unresponsive(among: $0, others) } ?? []
         let names = failures.keys.filter { seeds?.contains($0) != true }
-        return Set(places + names).map { "\($0): \(failures[$0] ?? "no answer")" }.sorted()
+        return Set(places + names).map { "\($0): \(failures[$0] ?? "no response")" }.sorted()
     }
 
     /// Returns true if the node may serve, given its view of the `others`.

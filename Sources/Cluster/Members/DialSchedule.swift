@@ -208,7 +208,7 @@ struct DialSchedule: Sendable {
         updateNextDial()
     }
 
-    /// Drops addresses that nothing names any more, except while a dial is in progress.
+    /// Drops addresses that are no longer named, except while a dial is in progress.
     private mutating func removeUnreferenced() {
         for (address, target) in zip(targets.keys, targets.values)
         where !target.isSeed && target.member == nil && !target.isDialling {

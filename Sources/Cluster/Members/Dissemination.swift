@@ -56,7 +56,7 @@ struct Dissemination: Sendable {
         return due
     }
 
-    /// Returns the members whose records go on the next message, the least repeated first.
+    /// Returns the members whose records are in the next message, the least repeated first.
     ///
     /// Each record is piggybacked a number of times that grows with the logarithm of the number of
     /// live `members`.

@@ -90,7 +90,7 @@ struct FailureDetector: Sendable {
         return failed.target
     }
 
-    /// Advances the probe in progress, or starts the next one, and returns what is to be sent.
+    /// Advances the probe in progress, or starts the next one, and returns the messages to send.
     mutating func takeDueMessages(
         _ members: MemberList, _ mesh: Mesh, _ turn: inout StepContext
     ) -> [Message] {
@@ -157,7 +157,7 @@ struct FailureDetector: Sendable {
         return Message(.ping(target), own, on: connection)
     }
 
-    /// Ends the probe or the relayed ping that was acknowledged, and returns what is to be sent;
+    /// Ends the probe or the relayed ping that was acknowledged, and returns the messages to send;
     /// `nil` if the ping was neither.
     mutating func ackReceived(_ sequence: UInt32) -> [Message]? {
         guard probe?.sequence == sequence else {

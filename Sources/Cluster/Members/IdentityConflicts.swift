@@ -34,7 +34,7 @@ struct IdentityConflicts: Sendable {
         var endsAt: Instant
     }
 
-    /// The answer to a record of another process of this node.
+    /// The reaction to a record of another process of this node.
     enum Answer: Hashable, Sendable {
         case ignore
         /// Raise this process's incarnation above the record's.
@@ -108,7 +108,7 @@ struct IdentityConflicts: Sendable {
         return check.claimant
     }
 
-    /// Ends the check of a node with which there is no connection any more.
+    /// Ends the check of a node whose connection is lost.
     mutating func disconnected(_ id: NodeID, at now: Instant) { checks[id]?.endsAt = now }
 
     /// Ends and returns the checks whose earlier process did not respond in time.
@@ -166,7 +166,7 @@ struct IdentityConflicts: Sendable {
         return givesWay
     }
 
-    /// Returns the answer to a record of another process of this node, whose own record is `own`.
+    /// Returns the reaction to a record of another process of this node, whose own record is `own`.
     ///
     /// If that process started in this boot epoch or later and this one `isJoining`, this node's
     /// directory is older than what the node has promised to keep.

@@ -27,7 +27,7 @@ package struct Member: Hashable, Sendable {
 
         /// The node has caught up with the invalidations and may own objects.
         package static let isCaughtUp = Role(rawValue: 1 << 0)
-        /// The node is handing off its objects before it leaves; it owns nothing any more.
+        /// The node is handing off its objects before it leaves; it no longer owns any.
         package static let isDraining = Role(rawValue: 1 << 1)
     }
 

@@ -71,7 +71,7 @@ extension Membership {
 
     // MARK: Pushing
 
-    /// Pushes what is due.
+    /// Pushes the records that are due.
     mutating func pushDue(_ turn: inout StepContext) {
         // With as many accusers as needed, a push of a suspicion adds nothing.
         let ids = dissemination.takePushes(at: turn.now).filter { !members.isConfirmedByOthers($0) }

@@ -1,6 +1,6 @@
 import Ground
 
-/// The connections with the other members, of which one per pair is in use.
+/// The connections with the other members; one per pair is in use.
 ///
 /// Of two connections of one pair the member with the smaller id decides: it uses the later one,
 /// and the other side sends where the decider sends. The earlier one stays for a while as a spare,
@@ -250,7 +250,7 @@ package enum CloseReason: UInt16, Hashable, Sendable, CaseIterable {
     case selfDial = 7
     /// A ping went unanswered for too long; another connection may work better.
     case silent = 8
-    /// The peer is believed dead; it is dialled anew.
+    /// The peer is believed dead; it is dialled again.
     case dead = 9
     /// A newer process of the peer's node has replaced it.
     case superseded = 10

@@ -21,7 +21,7 @@ extension AdminHandler {
         }
     }
 
-    /// Sends what is stored under the URL `url`.
+    /// Sends the stored variants of the URL `url`.
     func sendEntry(_ url: String) {
         let look = EntryInspection(node: context.node, settings: settings)
         respondLater(runOnThread { look.document(of: url) }) { handler, found in

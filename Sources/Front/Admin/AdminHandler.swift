@@ -56,7 +56,7 @@ final class AdminHandler {
         if let refusal = delayedRefusal.take() { reject(refusal) }
     }
 
-    /// Cancels what is in progress after the connection has ended.
+    /// Cancels operations in progress after the connection has ended.
     func connectionClosed() {
         pendingPurge = nil
         delayedRefusal = nil

@@ -157,7 +157,7 @@ struct EntryInspection: Sendable {
 }
 
 extension EntryInspection {
-    /// Returns the admin document on what is stored under `url`, and whether anything is stored.
+    /// Returns the admin document on the variants of `url`, and whether any is stored.
     func document(of url: String) -> (document: EntryDocument, isHeld: Bool) {
         let places = candidateKeys(of: Array(url.utf8))
         let found = find(under: places)
@@ -280,17 +280,17 @@ extension EntryInspection {
             fence: fence.interval,
             now: now)
         switch prognosis {
-        case .fresh(let left): return (.fresh, "fresh for \(Self.durationText(left)) more")
+        case .fresh(let left): return (.fresh, "fresh for another \(Self.durationText(left))")
         case .stale(let since):
             return (
-                .stale, "stale for \(Self.durationText(since)), and given while the origin is asked"
+                .stale, "stale for \(Self.durationText(since)); served while it is revalidated"
             )
         case .refetch: return (.refetch, "purged")
         case .mustValidate(.fenced):
-            return (.revalidate, "the node is fenced, and the origin was not asked of late")
+            return (.revalidate, "the node is fenced, and the entry was not validated recently")
         case .mustValidate(.noCache):
-            return (.revalidate, "its origin says no-cache: it is asked each time")
-        case .mustValidate(.softPurged): return (.revalidate, "purged softly")
+            return (.revalidate, "the response has no-cache: it is revalidated each time")
+        case .mustValidate(.softPurged): return (.revalidate, "soft purged")
         case .mustValidate(.stale(let since)):
             return (.revalidate, "stale for \(Self.durationText(since))")
         }

@@ -175,7 +175,7 @@ extension NodeCore {
         purges.handle(.formationRuleChanged(.operatorOrdered))
         // A node that is in reach may have a cluster of its own.
         guard purges.hasVoters else { return .notBootstrapped }
-        logger.notice("forming a new cluster by operator's order")
+        logger.notice("forming a new cluster at the operator's request")
         return nil
     }
 
@@ -185,7 +185,7 @@ extension NodeCore {
         let isFenced = fence.interval == .zero || !fence.isOpen(at: SystemClock.now())
         guard hub != nil, purges.hasVoters, isFenced else { return .notRecovered }
         purges.handle(.recoveryRequested)
-        logger.notice("starting a new voter set with this node by operator's order")
+        logger.notice("starting a new voter set with this node at the operator's request")
         return nil
     }
 }

@@ -21,7 +21,7 @@ protocol ClientConnection: AnyObject {
     func ticked(_ now: Instant)
     /// Closes the connection as soon as no response is in progress.
     func drain()
-    /// Applies new settings; `old` are those that were in force before.
+    /// Applies new settings; `old` are the settings in force before.
     func settingsChanged(from old: NodeSettings)
     /// Closes the connection.
     func close()

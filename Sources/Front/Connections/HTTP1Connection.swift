@@ -203,7 +203,7 @@ extension HTTP1Connection {
         if isQuiescent { close() }
     }
 
-    /// A partially read head counts as idle, because it is no request yet.
+    /// A partially read head counts as idle, because it is not a request yet.
     var idleSince: Instant? {
         guard !response.isResponding, queuedBytes == 0, phase != .body else { return nil }
         return phase.timeLimit(settings).map { deadline - $0 }

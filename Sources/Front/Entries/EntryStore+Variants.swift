@@ -263,7 +263,7 @@ extension EntryStore {
     /// Time for which such a record is valid.
     private static let hitForMissTime = Interval.seconds(120)
 
-    /// Creates an entry without a body that is no response; returns `nil` if memory has no
+    /// Creates an entry without a body that is not a response; returns `nil` if memory has no
     /// capacity.
     private func makeMarkerEntry(
         _ head: [UInt8], _ facts: EntryMetadata, of base: PrimaryKey, tags: [[UInt8]],

@@ -33,7 +33,7 @@ extension EventLoopContext {
     ///
     /// - Parameters:
     ///   - background: the request to make.
-    ///   - stale: the stored response to revalidate; `nil` to fetch anew.
+    ///   - stale: the stored response to revalidate; `nil` to fetch unconditionally.
     ///   - cause: the identifiers of the request that causes the fetch.
     ///   - client: the client whose quota is charged; `nil` for none.
     ///   - now: the current time.
@@ -115,12 +115,12 @@ extension EventLoopContext {
             now: SystemClock.now(), isEnough: \.isUsable)
     }
 
-    /// Returns true if `client` has allowance left for bytes that nobody reads.
+    /// Returns true if `client` has allowance left for bytes that no client reads.
     func mayFetchUnread(for client: QuotaHolder?) -> Bool {
         node.unreadAllowance.withLock { $0.hasRemaining(for: client, now: SystemClock.now()) }
     }
 
-    /// Charges `client` for bytes that are fetched for it and that nobody reads; returns false if
+    /// Charges `client` for bytes that are fetched for it and not read; returns false if
     /// its allowance is exhausted.
     func chargeUnread(_ bytes: UInt64, for client: QuotaHolder?) -> Bool {
         let isTaken = node.unreadAllowance.withLock {

@@ -90,7 +90,7 @@ package struct NodeSettings: Sendable {
     var originPercent: Int
     /// Share of the fetches for requests with bodies, in percent; their clients may send slowly.
     static let uploadPercent = 50
-    /// Bytes per minute that may be fetched for one client and that nobody reads.
+    /// Bytes per minute that may be fetched for one client and not read by any.
     var clientUnreadBytesMax: UInt64
     /// Limits of the fetches for each kind of holder.
     var fetchShares: QuotaTable.Limits {

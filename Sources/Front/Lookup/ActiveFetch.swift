@@ -301,7 +301,7 @@ final class ActiveFetch: Sendable {
         state.withLock { $0.progress.staleEntry = stale }
     }
 
-    /// Records a 304 whose validator matches none of the stored responses; readers begin anew.
+    /// Records a 304 whose validator matches none of the stored responses; readers start again.
     func validatorMismatched() {
         update { $0.lookup.fetch.validatorMismatched(effects: &$1) }
     }

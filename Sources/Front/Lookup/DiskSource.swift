@@ -227,7 +227,7 @@ final class DiskSource: ResponseSource {
         }
     }
 
-    /// Serves what was read at once, for which memory may lack capacity.
+    /// Serves the bytes that were read at once, for which memory may lack capacity.
     private func serve(_ reading: DiskRecordHandle, _ chunks: [ByteBuffer]) {
         let store = context.node.store
         let hash = currentCandidate?.entryKey.hash ?? fetch.hash

@@ -156,7 +156,7 @@ extension OriginSource {
         if let problem = response.problem(pixelsMax: siteRequest.policy.imageRules?.pixelsMax) {
             context.counters.add(.imagesTooLarge)
             guard hasEnded else { return discardResponse(problem, response.remainingBytes) }
-            log("origin answer refused", why: problem.document.detail)
+            log("origin response refused", why: problem.document.detail)
             fetch.failed(problem)
             return driver.closeToReaders()
         }
@@ -171,7 +171,7 @@ extension OriginSource {
         case .image, .unknown, .needsMore: return true
         case .typeMismatch:
             context.counters.add(.imagesMislabelled)
-            log("image not kept", why: "its content does not match its type")
+            log("image not stored", why: "its content does not match its type")
             return false
         case .unreadable:
             // The type is as declared; another fetch would bring nothing else.

@@ -28,7 +28,7 @@ final class OriginSource: ResponseSource, OriginFetchDelegate {
     var originFetch: OriginFetch?
     /// A request whose body is collected before it takes a connection.
     var deferredRequest: DeferredRequest?
-    /// A response held until its first bytes show what it is.
+    /// A response held until its first bytes show its format.
     var heldResponse: HeldResponse?
     /// The response being delivered to the readers.
     var acceptedResponse: AcceptedResponse?
@@ -278,7 +278,7 @@ final class OriginSource: ResponseSource, OriginFetchDelegate {
         _ problem: Problem, _ length: UInt64?, nominated: FieldNames = FieldNames()
     ) {
         if problem.status >= 500, problem.retryAfterSeconds == nil {
-            log("origin answer refused", why: problem.document.detail)
+            log("origin response refused", why: problem.document.detail)
         }
         heldResponse = nil
         fetch.failed(problem, nominated: nominated)

@@ -137,7 +137,7 @@ extension InternalRequest.Response {
             case .generated, .miss, .peer, .revalidated, .collapsed, .bypassed:
                 guard isStored else {
                     return .failed(
-                        reason: "it answered \(status), and the response may not be stored")
+                        reason: "it responded with \(status), and the response cannot be stored")
                 }
                 return .fetched(bodyBytes: bodyBytes)
             }
@@ -198,7 +198,8 @@ extension InternalRequest.Response {
     /// Returns the reason for a failure with this status.
     private func failureText(_ status: UInt16) -> String {
         let sentence = problem.message
-        return sentence.isEmpty ? "it answered \(status)" : "it answered \(status): \(sentence)"
+        return sentence.isEmpty
+            ? "it responded with \(status)" : "it responded with \(status): \(sentence)"
     }
 }
 

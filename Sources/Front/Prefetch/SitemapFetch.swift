@@ -35,7 +35,7 @@ final class SitemapFetch: OriginFetchDelegate {
         let request = context.settings.images.policy(ofKey: key.span).request(
             for: key, [], [], cause: cause)
         guard var request else {
-            return end(.failure(Failure(outcome: .failed(reason: "no request can be made"))))
+            return end(.failure(Failure(outcome: .failed(reason: "the URL cannot be requested"))))
         }
         request.bodyBytesMax = UInt64(Sitemap.bytesMax)
         originFetch = context.origin.fetch(request, to: self)
@@ -60,7 +60,7 @@ final class SitemapFetch: OriginFetchDelegate {
     }
 
     func originResponseEnded(delimitedByClose: Bool) {
-        let why = "it answered \(status ?? 0)"
+        let why = "it responded with \(status ?? 0)"
         switch status {
         case 200: end(.success(bytes))
         case 503: end(.failure(Failure(outcome: .deferred(reason: why, retryAfter: nil))))
@@ -80,7 +80,7 @@ final class SitemapFetch: OriginFetchDelegate {
 
 extension Sitemap {
     /// Failure text for a sitemap above the size limit.
-    static let tooLarge = "it has more than \(bytesMax >> 20) MiB"
+    static let tooLarge = "it is larger than \(bytesMax >> 20) MiB"
 }
 
 extension PrefetchOutcome {
@@ -109,7 +109,7 @@ extension PrefetchOutcome {
             switch error {
             case .notSitemap:
                 self = .failed(
-                    reason: "it is not a sitemap: neither urlset nor sitemapindex, nor URLs")
+                    reason: "it is not a sitemap: it has no urlset, sitemapindex or list of URLs")
             case .truncated: self = .failed(reason: "its XML is truncated")
             case .compressed: self = .failed(reason: "it is compressed; give an uncompressed one")
             }

@@ -196,7 +196,7 @@ final class PendingResponse {
         response.resumeRequests()
     }
 
-    /// Ends a response, of which nothing was sent, with `problem`.
+    /// Ends a response that has not begun with `problem`.
     func fail(with problem: Problem) {
         let status = forwarding.status(
             of: problem, fetch?.snapshot, isFenced: !context.fence.isOpen(at: SystemClock.now()),
@@ -236,7 +236,7 @@ extension PendingResponse: MissSchedulerWaiter {
     }
 }
 
-/// The memory lookup that precedes a fetch, and what it leaves for the fetch.
+/// The memory lookup that precedes a fetch, and its results for the fetch.
 private struct FetchLookup {
     private let query: SiteRequest
     private let store: MemoryStore

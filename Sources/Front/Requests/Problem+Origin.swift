@@ -38,7 +38,7 @@ extension Problem {
         var problem = Problem(
             (400..<500).contains(status) && status != 407 && status != 408 ? status : 502,
             "origin-status", "The origin has no image for this URL",
-            "The origin answered with status \(status).")
+            "The origin responded with status \(status).")
         problem.originStatus = status
         return problem
     }
@@ -49,9 +49,9 @@ extension Problem {
             String(decoding: head.bytes[$0.range], as: UTF8.self)
         }
         return Problem(
-            502, "not-an-image", "The origin's answer is not an image",
-            type.map { "The origin's answer has the Content-Type \($0)." }
-                ?? "The origin's answer has no Content-Type.")
+            502, "not-an-image", "The origin's response is not an image",
+            type.map { "The origin's response has the Content-Type \($0)." }
+                ?? "The origin's response has no Content-Type.")
     }
 
     /// Returns the problem of an image with too many pixels.

@@ -77,7 +77,7 @@ struct Problem: Hashable, Sendable {
     static func bodyTooLarge(bytesMax: UInt64) -> Problem {
         Problem(
             413, "body-too-large", "The request's body is too large",
-            "At most \(bytesMax) bytes of a request's body are read.", closes: true)
+            "The body of a request may have at most \(bytesMax) bytes.", closes: true)
     }
 
     /// Returns the problem of an invalid target of an image API request.
@@ -116,7 +116,7 @@ struct Problem: Hashable, Sendable {
     /// Problem of a path that, without dot segments, lies above the path of the site's origin.
     static let pathOutsideSite = Problem(
         400, "outside-site", "The path is outside the site",
-        "With its dot segments removed it lies above the site's origin; the origin was not asked.")
+        "Without its dot segments it is above the site's origin; the origin was not contacted.")
 
     /// Problem of a path that the admin port does not serve.
     static let adminNotFound = Problem(
@@ -152,13 +152,13 @@ struct Problem: Hashable, Sendable {
     /// Problem of a stored body that does not exist or is too large to be sent.
     static let entryBodyUnknown = Problem(
         404, "entry-unknown", "Not stored on this node",
-        "Neither memory nor disk of this node has it or a variant of this name, or it is too large "
-            + "to be shown.")
+        "Neither memory nor disk of this node has the variant, or its body is too large to be "
+            + "shown.")
 
     /// Problem of an unknown prefetch name.
     static let prefetchUnknown = Problem(
         404, "prefetch-unknown", "Unknown prefetch",
-        "The last ones are at \(AdminOperation.operation(.listPrefetches).path). Nothing was done.")
+        "The latest are at \(AdminOperation.operation(.listPrefetches).path). Nothing was done.")
 
     /// Problem of the limit of running prefetches.
     static let prefetchesTooMany = Problem(
@@ -186,13 +186,13 @@ struct Problem: Hashable, Sendable {
 
     /// Returns the problem of a method that an admin path does not allow.
     static func methodNotAllowed(allowed: String) -> Problem {
-        notAllowed("Here \(allowed.replacing(", ", with: " and ")) can be used.", allowed)
+        notAllowed("Only \(allowed.replacing(", ", with: " and ")) can be used here.", allowed)
     }
 
     /// Returns the problem of a method that a site does not allow; `methods` are those it allows.
     static func methodNotAllowed(_ methods: [String]) -> Problem {
         let list = methods.joined(separator: ", ")
-        return notAllowed("The site takes \(methods.isEmpty ? "none of these" : list).", list)
+        return notAllowed("The site accepts \(methods.isEmpty ? "no methods" : list).", list)
     }
 
     /// Returns the problem of a method that no site serves.
@@ -222,8 +222,8 @@ struct Problem: Hashable, Sendable {
         let taken = protocols.isEmpty ? "none" : protocols.joined(separator: ", ")
         return Problem(
             501, "upgrade-refused", "The upgrade is refused",
-            "What Upgrade asks for, or asks for with a body, is not passed on; the site takes "
-                + "\(taken). The origin was not asked.")
+            "The protocol is not forwarded, or the request has a body; the site accepts "
+                + "\(taken). The origin was not contacted.")
     }
 
     /// Problem of a client that has reached its connection limit.
@@ -235,7 +235,7 @@ struct Problem: Hashable, Sendable {
     /// Problem of PURGE to a site without permissions for it.
     static let purgeNotAllowed = Problem(
         403, "purge-not-allowed", "PURGE is not allowed here",
-        "Nothing was purged, and the origin was not asked.")
+        "Nothing was purged, and the origin was not contacted.")
 
     /// Problem of PURGE for no site without permissions for it.
     static let purgeNotConfigured: Problem = {
@@ -257,7 +257,7 @@ struct Problem: Hashable, Sendable {
     /// Problem of a request that has passed through this node before.
     static let loopDetected = Problem(
         508, "loop-detected", "Request loop detected",
-        "According to CDN-Loop or Via it has passed through here: the origin leads back.")
+        "CDN-Loop or Via show that the request has passed this node: the origin leads back to it.")
 
     /// Problem of a false If-Match or If-Unmodified-Since.
     static let preconditionFailed = Problem(

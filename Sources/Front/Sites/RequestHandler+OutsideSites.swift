@@ -7,7 +7,7 @@ import Wire
 
 /// Requests that belong to no site and are for no image.
 extension RequestHandler {
-    /// Responds to a data port request that belongs to no site and is no image request.
+    /// Responds to a data port request that belongs to no site and is not an image request.
     ///
     /// Health pages are served; other requests are refused with 400, 404 or 405.
     func respondOutsideSites(_ bytes: Span<UInt8>) {

@@ -368,7 +368,7 @@ extension SiteRequest {
             for: key, negotiation, validation.lines, cause: run.correlation)
         // A corrupted stored key must not crash the node.
         guard var request else {
-            return .refused(.originFailed(.malformed("no request can be made")))
+            return .refused(.originFailed(.malformed("the URL cannot be requested")))
         }
         request.quotaHolders = run.client.map { [$0] } ?? []
         return .request(request)

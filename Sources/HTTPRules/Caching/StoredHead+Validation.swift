@@ -10,7 +10,7 @@ package enum StoredHeadFault: Error, Hashable, Sendable {
     case fieldLine(at: Int)
     /// A part begins within a line, or before the part that it follows.
     case partOffsets
-    /// The field at this offset is hop-by-hop, or generated anew for each response.
+    /// The field at this offset is hop-by-hop, or generated for each response.
     case forbiddenField(at: Int)
     /// Content-Length is missing, duplicated, or differs from the size of the body.
     case length
@@ -27,15 +27,15 @@ extension StoredHeadFault: CustomStringConvertible {
     /// The reason as a clause for log lines.
     package var description: String {
         switch self {
-        case .tooLong: "its head is longer than any"
+        case .tooLong: "its head is too long"
         case .statusLine: "its head has no status line"
         case .fieldLine(let offset): "its head has no field line at byte \(offset)"
         case .partOffsets: "the parts of its head begin within lines"
-        case .forbiddenField(let offset): "its head has a field that none has, at byte \(offset)"
-        case .length: "its head has another Content-Length than its body"
-        case .contentType: "its content type is not that of its head"
-        case .entityTag: "its entity tag is not that of its head"
-        case .metadata: "it is no answer"
+        case .forbiddenField(let offset): "its head has a forbidden field at byte \(offset)"
+        case .length: "its Content-Length differs from the length of its body"
+        case .contentType: "its content type differs from that of its head"
+        case .entityTag: "its entity tag differs from that of its head"
+        case .metadata: "its metadata is invalid"
         }
     }
 }

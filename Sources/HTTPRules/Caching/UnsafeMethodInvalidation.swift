@@ -3,7 +3,7 @@ import Ground
 /// Selects the stored responses that an unsafe request invalidates (RFC 9111 §4.4).
 package enum UnsafeMethodInvalidation {
     /// Returns true if a response with `status` to a request with this method invalidates anything:
-    /// the status is no error, and the method is unsafe or unknown.
+    /// the status is not an error, and the method is unsafe or unknown.
     package static func isRequired(_ method: MethodProperties, status: UInt16) -> Bool {
         !method.contains(.isSafe) && 200...399 ~= status
     }

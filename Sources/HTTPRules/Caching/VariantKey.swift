@@ -120,7 +120,7 @@ package enum VariantKey {
 /// are kept as they are.
 struct NormalisedFieldValue {
     private enum Syntax {
-        /// The value is no list, or a list with other commas: lines are joined unchanged.
+        /// The value is not a list, or is a list with other commas: lines are joined unchanged.
         case verbatim
         /// Cookie pairs, which HTTP/2 may send in lines of their own (RFC 9113 §8.2.3).
         case cookies

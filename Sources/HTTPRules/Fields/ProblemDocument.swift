@@ -14,7 +14,7 @@ package struct ProblemDocument: Hashable, Sendable {
     package var name: String
     /// The kind of problem, the same for every occurrence.
     package var title: String
-    /// The specific fault, its location, and what is allowed; empty if there is nothing to add.
+    /// The specific fault, its location, and the allowed values; empty if there is nothing to add.
     package var detail: String
     /// A further member, a list of texts for programs (RFC 9457 §3.2); `nil` for none.
     package var list: List?
@@ -77,19 +77,19 @@ extension ProblemDocument {
         let usage = "Ask for /v1/image?url=<absolute URL, percent-encoded>."
         switch refusal {
         case .urlMissing:
-            self.init(name: "url-missing", detail: "There is no parameter url. " + usage)
+            self.init(name: "url-missing", detail: "The parameter url is missing. " + usage)
         case .urlEmpty:
             self.init(name: "url-missing", detail: "The parameter url is empty. " + usage)
         case .urlDuplicated:
             self.init(
                 name: "url-doubled",
-                detail: "The parameter url comes twice; it is allowed once. " + usage)
+                detail: "The parameter url is given twice; it is allowed once. " + usage)
         case .parameterUnknown(let name):
             let text = Self.printable(bytes, at: name.range)
             self.init(
                 name: "parameter-unknown",
-                detail: "The parameter \"\(text)\" is not known; only url is. If it is part of the "
-                    + "image's URL, percent-encode the URL: & is written %26.")
+                detail: "The parameter \"\(text)\" is unknown; only url is allowed. If it is "
+                    + "part of the image's URL, percent-encode the URL: & is written %26.")
         }
     }
 
@@ -137,18 +137,18 @@ extension URLRefusal {
         }
     }
 
-    /// The fault, its offset, and what is allowed.
+    /// The fault, its offset, and the allowed values.
     package var message: String {
         switch self {
-        case .empty: "The URL is empty; an absolute http or https URL is wanted."
-        case .tooLong(let max): "The URL is longer than \(max) bytes, the most that is allowed."
+        case .empty: "The URL is empty; an absolute http or https URL is required."
+        case .tooLong(let max): "The URL is longer than \(max) bytes."
         case .valueEscape(let offset):
             "The value of url has a % without two hexadecimal digits at byte \(offset); "
-                + "a % that stands for itself is written %25."
+                + "a literal % is written %25."
         case .escape(let offset):
             "The URL has a % without two hexadecimal digits at byte \(offset); "
-                + "in a URL a % that stands for itself is written %25, and that percent-encoded "
-                + "once more as the value of url."
+                + "in a URL a literal % is written %25, which is percent-encoded once more in the "
+                + "value of url."
         case .control(let offset, let byte):
             "The URL has the control byte \(byte) at byte \(offset); none is allowed."
         case .scheme: "The URL must begin with http:// or https://."
@@ -175,7 +175,7 @@ extension URLRefusal {
         case .hostNumber(let offset):
             "The host at byte \(offset) ends in a number and is not an IPv4 address; an address "
                 + "is four decimal numbers of 0 to 255 without leading zeros."
-        case .ipv6(let offset): "What is in brackets at byte \(offset) is not an IPv6 address."
+        case .ipv6(let offset): "The text in brackets at byte \(offset) is not an IPv6 address."
         case .ipv6Zone(let offset):
             "The IPv6 address has a zone at byte \(offset); none is allowed."
         case .port(let offset):
@@ -197,12 +197,12 @@ extension ProblemDocument {
             detail: refusal.message)
     }
 
-    /// The response to PURGE where nobody may purge and no site is addressed; send it with Allow
+    /// The response to PURGE without a site where no client may purge; send it with Allow
     /// (RFC 9110 §15.5.6).
     package static let purgeNotConfigured = ProblemDocument(
-        status: 405, name: "purge-not-configured", title: "PURGE is not taken here",
+        status: 405, name: "purge-not-configured", title: "PURGE is not supported here",
         detail: "No network and no token is allowed to purge on this port. Nothing was purged, and "
-            + "the origin was not asked.")
+            + "the origin was not contacted.")
 
     /// Creates the response to an invalid PURGE.
     package init(_ fault: PurgeCommandFault) {
@@ -211,9 +211,9 @@ extension ProblemDocument {
             case .softPurgeValue:
                 "Fastly-Soft-Purge is 1 for a soft purge, 0 or missing for a hard one."
             case .tooManyTags:
-                "There are too many tags, or too long ones: \(PurgeCommand.tagsMax) of "
+                "The tags are too many or too long: \(PurgeCommand.tagsMax) of "
                     + "\(CacheTags.tagBytesMax) bytes are allowed, and "
-                    + "\(CacheTags.bytesMax) bytes together."
+                    + "\(CacheTags.bytesMax) bytes in total."
             case .target(let fault): fault.message
             }
         self.init(
@@ -242,8 +242,8 @@ extension ProblemDocument {
         case .expired(let at):
             self.init(
                 status: 410, name: "url-expired", title: "The signed URL has expired",
-                detail: "Its signature is right and was good until \(at.seconds) (seconds since "
-                    + "1970). A new URL has to be signed.")
+                detail: "Its signature is correct, but was valid until \(at.seconds) (seconds "
+                    + "since 1970). A new URL must be signed.")
         case .malformed(let fault):
             self.init(
                 status: 400, name: "url-signature-malformed",
@@ -253,19 +253,19 @@ extension ProblemDocument {
 }
 
 extension SignatureFault {
-    /// The fault and what is allowed.
+    /// The fault and the allowed values.
     package var message: String {
         switch self {
         case .signatureNotLast:
-            "The parameter signature must be the last of the query; something stands behind it."
-        case .signatureDuplicated: "The parameter signature comes twice; it is allowed once."
+            "The parameter signature must be the last of the query; other text follows it."
+        case .signatureDuplicated: "The parameter signature is given twice; it is allowed once."
         case .signatureSyntax:
             "The parameter signature is not \(Signature.textBytesCount) letters of "
                 + "base64url without "
-                + "padding, or its last letter is none that \(Signature.bytesCount) bytes end in."
+                + "padding, or its last letter cannot end \(Signature.bytesCount) bytes."
         case .expiresMisplaced:
-            "The parameter expires must stand right before the parameter signature."
-        case .expiresDuplicated: "The parameter expires comes twice; it is allowed once."
+            "The parameter expires must directly precede the parameter signature."
+        case .expiresDuplicated: "The parameter expires is given twice; it is allowed once."
         case .expiresSyntax:
             "The parameter expires is not a number of 1 to \(SignedTarget.expiryMax.seconds) in "
                 + "decimal digits without leading zeros: seconds since 1970, not milliseconds."

@@ -190,7 +190,7 @@ package struct OriginalRuleFault: Error, Hashable, Sendable {
 }
 
 extension OriginalRuleFault: CustomStringConvertible {
-    /// One line with position, fault, and what is allowed; without any of the rule's text.
+    /// One line with position, fault, and allowed values; without any of the rule's text.
     package var description: String {
         let (what, allowed) = problem.message
         return "at byte \(offset): \(what); allowed: \(allowed)"
@@ -200,36 +200,42 @@ extension OriginalRuleFault: CustomStringConvertible {
 extension OriginalRuleFault.Problem {
     fileprivate var message: (what: String, allowed: String) {
         switch self {
-        case .empty: ("nothing is said", OriginalRule.allowed)
+        case .empty: ("the rule is empty", OriginalRule.allowed)
         case .tooLong:
             ("the rule is too long", "\(OriginalRule.bytesMax) bytes")
-        case .service: ("this is no service and no template", OriginalRule.allowed)
-        case .unknownArgument: ("this is no path and no URL", "/PATH, http://… or https://…")
-        case .pathDuplicated: ("a second path", "one path behind the name of a service")
+        case .service: ("this is neither a service nor a template", OriginalRule.allowed)
+        case .unknownArgument: ("this is neither a path nor a URL", "/PATH, http://… or https://…")
+        case .pathDuplicated: ("a second path", "one path after the name of a service")
         case .path:
-            ("this is no path", "/ and segments, without a slash at the end, ?, # or braces")
+            ("this is not a path", "/ and segments, without a slash at the end, ?, # or braces")
         case .baseDuplicated: ("a second URL", "one URL")
         case .base:
-            ("this is no base of URLs", "http://, https://, or a URL without a query and #")
+            ("this is not a base URL", "http://, https://, or a URL without query and fragment")
         case .unescapedByte:
-            ("this byte does not stand in a target", "it as an escape, such as %20")
+            ("a URL cannot contain this byte", "a percent-encoded byte, such as %20")
         case .braceNotClosed: ("this brace is not closed", "{name}")
         case .braceNotOpened: ("this brace was not opened", "{name}")
         case .name:
-            ("what is in the braces is no name", "letters, digits, - and _, then * of an original")
-        case .nameDuplicated: ("this name was given before", "another name for each place")
-        case .adjacentPlaceholders: ("a place right behind a place", "text between two places")
+            (
+                "the text in the braces is not a name",
+                "letters, digits, - and _, then * for an original"
+            )
+        case .nameDuplicated: ("this name is given twice", "a different name for each placeholder")
+        case .adjacentPlaceholders:
+            ("two placeholders are adjacent", "text between two placeholders")
         case .originalMissing:
-            ("no place is the original's", "one of {original}, {original*}, {url}, {url*}")
-        case .originalDuplicated: ("a second original", "one place for it")
-        case .wildcardNotOriginal: ("a star of another place", "{original*} or {url*}")
+            ("no placeholder is the original's", "one of {original}, {original*}, {url}, {url*}")
+        case .originalDuplicated: ("a second original", "one placeholder for it")
+        case .wildcardNotOriginal: ("a star on another placeholder", "{original*} or {url*}")
         case .wildcardInQuery: ("a star in the query", "{original} or {url}, or ?* alone")
-        case .afterWildcard: ("a place behind one with a star", "text up to the end of the path")
-        case .parameter: ("this is no parameter", "name=text or name={place}, with & between them")
-        case .parameterDuplicated: ("this parameter was given before", "each once")
+        case .afterWildcard:
+            ("a placeholder follows one with a star", "text up to the end of the path")
+        case .parameter:
+            ("this is not a parameter", "name=text or name={placeholder}, separated by &")
+        case .parameterDuplicated: ("this parameter is given twice", "each parameter once")
         case .tooManyParameters:
             ("one parameter too many", "\(OriginalTemplateParser.parametersMax)")
-        case .value: ("the value is more than one thing", "text, or one place")
+        case .value: ("the value mixes text and placeholders", "text, or one placeholder")
         }
     }
 }

@@ -7,7 +7,7 @@ package struct PurgePermission: Hashable, Sendable {
     /// The tokens with which clients may purge from any address.
     package var tokens: [TokenDigest]
 
-    /// Creates a permission from its parts; without any, nobody may purge.
+    /// Creates a permission from its parts; without any, no client may purge.
     package init(networks: [Network] = [], tokens: [TokenDigest] = []) {
         self.networks = networks
         self.tokens = tokens
@@ -57,11 +57,11 @@ package struct PurgePermission: Hashable, Sendable {
 }
 
 extension PurgePermission.Refusal {
-    /// The message for the client: its address and what is accepted, without the allowed networks
-    /// themselves.
+    /// The message for the client: its address and the accepted credentials, without the allowed
+    /// networks themselves.
     package var message: String {
         let who = client.map { "This request came from \($0.unmapped)" } ?? "This request came"
-        let token = hadToken ? "with a token that is not known" : "without a bearer token"
+        let token = hadToken ? "with an unknown token" : "without a bearer token"
         let allowed =
             switch (allowsNetworks, allowsTokens) {
             case (true, true):
@@ -70,6 +70,6 @@ extension PurgePermission.Refusal {
             case (true, false): "an address in one of the operator's networks"
             default: "Authorization: Bearer with one of the operator's tokens"
             }
-        return "\(who) \(token). Wanted is \(allowed). Nothing was purged."
+        return "\(who) \(token). Required: \(allowed). Nothing was purged."
     }
 }

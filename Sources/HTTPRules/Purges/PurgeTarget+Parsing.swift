@@ -71,7 +71,7 @@ extension PurgeTarget {
     // MARK: Names under which sites store responses
 
     /// Returns the target as written, followed by the other names under which this node stores or
-    /// fetches what it serves for that URL.
+    /// fetches the responses for that URL.
     ///
     /// An image is stored under its own URL, regardless of the host whose `/v1/image` was
     /// requested. A site's response is stored under the site's name, without the ignored query
@@ -110,20 +110,20 @@ package enum PurgeTargetFault: Error, Hashable, Sendable {
     /// The tag begins or ends with white space, which is not part of any tag.
     case tagWhitespace
 
-    /// The fault and what is allowed.
+    /// The fault and the allowed values.
     package var message: String {
         switch self {
         case .url(let refusal): refusal.message
         case .prefixQuery:
-            "A prefix is a host, or a host and a path up to a slash or to the path's end, without "
-                + "a query and #."
+            "A prefix is a host, or a host and a path that ends at a slash or at a segment's end, "
+                + "without query and fragment."
         case .tagEmpty: "The tag is empty; 1 to \(CacheTags.tagBytesMax) bytes are allowed."
         case .tagTooLong:
-            "The tag is longer than \(CacheTags.tagBytesMax) bytes, the most that is allowed."
-        case .tagControl: "The tag has a control character; no tag of an answer can have one."
+            "The tag is longer than \(CacheTags.tagBytesMax) bytes."
+        case .tagControl: "The tag has a control character, which no response's tag can have."
         case .tagWhitespace:
-            "The tag begins or ends with white space, which is no part of any tag; one tag is "
-                + "allowed in each target."
+            "The tag begins or ends with white space, which is not part of a tag; each target has "
+                + "one tag."
         }
     }
 }

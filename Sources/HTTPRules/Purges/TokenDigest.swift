@@ -84,9 +84,9 @@ package enum TokenFileFault: Error, Hashable, Sendable {
     /// The fault as one clause, without a full stop.
     package var message: String {
         switch self {
-        case .noTokens: "it holds no token"
-        case .tooMany(let count): "it holds \(count) tokens"
-        case .byte(let line): "line \(line) holds what is no part of a token"
+        case .noTokens: "it contains no token"
+        case .tooMany(let count): "it contains \(count) tokens"
+        case .byte(let line): "line \(line) contains a character that a token cannot have"
         case .length(let line, let count): "the token in line \(line) has \(count) characters"
         case .repeated(let line): "line \(line) repeats a token"
         }

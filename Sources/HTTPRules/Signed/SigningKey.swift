@@ -38,10 +38,10 @@ package enum SigningKeyFault: Error, Hashable, Sendable {
     /// The fault as one clause, without a full stop.
     package var message: String {
         switch self {
-        case .noKeys: "it holds no key"
-        case .tooMany(let count): "it holds \(count) keys"
+        case .noKeys: "it contains no key"
+        case .tooMany(let count): "it contains \(count) keys"
         case .name(let line): "line \(line) has no name before its colon"
-        case .byte(let line): "line \(line) holds more than one word"
+        case .byte(let line): "line \(line) contains more than one word"
         case .short(let line, let count), .long(let line, let count):
             "the secret in line \(line) has \(count) characters"
         case .repeated(let line): "line \(line) repeats a name or a secret"

@@ -8,7 +8,7 @@ package struct ClientSection: SettingSection {
     package let trustedProxy = SettingKey(
         "trusted-proxy", listOf: .network,
         meaning: "Networks whose connections begin with the PROXY protocol, version 1 or 2",
-        advice: "Name only load balancers that send it; it gives the client's address and no more.")
+        advice: "Name only load balancers that send it; it determines only the client's address.")
 
     package let forwardedFrom = SettingKey(
         "forwarded-from", listOf: .network,
@@ -18,7 +18,7 @@ package struct ClientSection: SettingSection {
     package let purgeFrom = SettingKey(
         "purge-from", listOf: .network,
         meaning: "Networks of clients that may use PURGE without a token",
-        advice: "A proxy that does not identify its clients lends its address to all behind it.")
+        advice: "All clients behind a proxy that does not identify them have its address.")
 
     package let purgeTokenFile = SettingKey(
         "purge-token-file", .path, example: "/etc/nuthatch/purge-tokens",
@@ -39,7 +39,7 @@ package struct ClientSection: SettingSection {
 
     package let pipelineLimit = SettingKey(
         "pipeline-limit", .bytes(1 << 10...16 << 20), default: "64KiB",
-        meaning: "Bytes of further requests read from a connection while one is being answered",
+        meaning: "Bytes of further requests read from a connection during a response",
         advice: "Above it the node stops reading until responses are sent; nothing is lost.")
 
     package let requestHeadLimit = SettingKey(
@@ -54,12 +54,12 @@ package struct ClientSection: SettingSection {
 
     package let requestBodyLimit = SettingKey(
         "request-body-limit", .bytes(0...1 << 30), default: "1MiB",
-        meaning: "Largest body of a request; bodies are read and discarded",
-        advice: "Larger ones get 413; requests for images need no body.")
+        meaning: "Largest body of a request that is not forwarded to an origin",
+        advice: "Such bodies are read and discarded; larger ones get 413.")
 
     package let urlLimit = SettingKey(
         "url-limit", .bytes(256...64 << 10), default: "8KiB",
-        note: "8KiB, or request-head-limit where that is less",
+        note: "8KiB, or request-head-limit if that is less",
         meaning: "Longest URL of an image, in bytes; a longer one gets 414",
         advice: "At most request-head-limit; raise both if origins use longer ones.")
 

@@ -6,7 +6,7 @@ package struct DiskSection: SettingSection {
     package static let title = "Disk"
 
     package let cacheDir = SettingKey(
-        "cache-dir", .directory, note: "none, which keeps images in memory only",
+        "cache-dir", .directory, note: "none (memory only)",
         example: "/var/cache/nuthatch", needsRestart: true,
         meaning: "Directory of the disk cache; each node that shares it has a subdirectory",
         advice: "Put it on a disk that outlives the container.")
@@ -30,7 +30,7 @@ package struct DiskSection: SettingSection {
 
     package let diskQueueLimit = SettingKey(
         "disk-queue-limit", .bytes(1 << 20...1 << 34), default: "32MiB",
-        note: "32MiB, or a quarter of memory-limit where that is less", needsRestart: true,
+        note: "32MiB, or a quarter of memory-limit if that is less", needsRestart: true,
         meaning: "Size of images waiting to be written to disk; further ones are not stored there",
         advice: "If a healthy disk drops records, raise it for bursts of misses.")
 

@@ -18,18 +18,18 @@ package struct MemorySection: SettingSection {
     package let memoryPressure = SettingKey(
         "memory-pressure", .onOff, default: "on",
         meaning: "Whether memory is released before the container or machine runs out of it",
-        advice: "Use off where something else keeps the process within its memory.")
+        advice: "Use off if something else keeps the process within its memory.")
 
     package let objectLimit = SettingKey(
         "object-limit", .bytes(1 << 10...1 << 40), default: "64MiB",
-        note: "64MiB, or memory-limit where that is less",
+        note: "64MiB, or memory-limit if that is less",
         meaning: "Largest body that is stored; larger ones are passed through",
         advice: "Raise it if larger images are requested often; at most memory-limit.")
 
     package let variantsLimit = SettingKey(
         "variants-limit", .count(1...1_000), default: "64",
         meaning: "Variants of a site's response that are stored under one URL",
-        advice: "Raise it only if more variants of a page are in use; the least used ones go.")
+        advice: "Raise it only if more variants of a page are in use; the least used are removed.")
 
     package let defaultTTL = SettingKey(
         "default-ttl", .duration(.zero ... .seconds(365 * 86_400)), default: "1h",

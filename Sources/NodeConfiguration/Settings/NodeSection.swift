@@ -14,7 +14,7 @@ package struct NodeSection: SettingSection {
 
     package let listen = SettingKey(
         "listen", listOf: .address, default: "127.0.0.1:8080", needsRestart: true,
-        meaning: "Where clients are served; port 0 lets the kernel choose",
+        meaning: "Address for clients; port 0 lets the kernel choose",
         advice: "An address beyond loopback requires allow-origin or site.")
 
     package let adminListen = SettingKey(
@@ -25,7 +25,7 @@ package struct NodeSection: SettingSection {
     package let adminTokenFile = SettingKey(
         "admin-token-file", .path, example: "/etc/nuthatch/admin-tokens",
         meaning: "File with operators' tokens, one per line: read, purge or admin, then the token",
-        advice: "When it is set everybody needs a token, even on loopback; reread on SIGHUP.")
+        advice: "When it is set, every caller needs a token, also on loopback; reread on SIGHUP.")
 
     package let loops = SettingKey(
         "loops", .countOrNone(0...Configuration.loopsMax), default: "0", note: "0 (one per core)",
@@ -50,12 +50,12 @@ package struct NodeSection: SettingSection {
 
     package let decisionTokenFile = SettingKey(
         "decision-token-file", .path, example: "/etc/nuthatch/decision-token",
-        meaning: "File with the token that lets a request ask how its response was decided",
-        advice: "Without it no request can ask; at least 16 bytes, reread on SIGHUP.")
+        meaning: "File with the token of requests whose response explains the caching decision",
+        advice: "Without it no response has Nuthatch-Decision; 16 to 256 bytes, reread on SIGHUP.")
 
     package let signingKeyFile = SettingKey(
         "signing-key-file", .path, example: "/etc/nuthatch/signing-keys",
-        meaning: "File with the keys of signed URLs; when set, images are served for these alone",
+        meaning: "File with the keys of signed URLs; when set, images are served only for these",
         advice: "One key per line: the first signs, all are accepted; reread on SIGHUP.")
 
     package let drainTimeout = SettingKey(

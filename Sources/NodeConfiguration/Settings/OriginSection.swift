@@ -8,13 +8,13 @@ package struct OriginSection: SettingSection {
     package let site = SettingKey(
         "site", listOf: .site,
         meaning: "Host that is served, and the base URL of its origin",
-        advice: "Keys of a single site go in the file, under sites; * is any other host.")
+        advice: "Settings of one site go in the file, under sites; * stands for all other hosts.")
 
     package let allowOrigin = SettingKey(
         "allow-origin", listOf: .originPattern,
-        note: "none with sites; else * on loopback, and elsewhere it or site must be given",
-        meaning: "Origins that may be fetched from",
-        advice: "Name the hosts whose images you serve; * makes the node fetch for anyone.")
+        note: "none with sites; otherwise * on loopback; elsewhere it or site is required",
+        meaning: "Origins that images may be fetched from",
+        advice: "Name the hosts whose images you serve; with * the node fetches any public URL.")
 
     package let allowPrivateOrigin = SettingKey(
         "allow-private-origin", listOf: .network,
@@ -24,13 +24,13 @@ package struct OriginSection: SettingSection {
     package let allowType = SettingKey(
         "allow-type", listOf: .mediaType,
         meaning: "Content types served in addition to images",
-        advice: "Browsers save them instead of showing them; name what none runs as a script.")
+        advice: "Browsers save them instead of showing them; do not allow types that they execute.")
 
     package let pixelLimit = SettingKey(
         "pixel-limit", .countOrNone(0...1 << 40), default: "268402689",
         note: "268402689 (16383 x 16383); 0 for no limit",
-        meaning: "Most pixels of an image that is fetched; a larger one gets 502",
-        advice: "Showing an image takes four bytes per pixel. Stored images are still served.")
+        meaning: "Maximum pixels of a fetched image; a larger one gets 502",
+        advice: "Displaying an image takes four bytes per pixel. Stored images are still served.")
 
     package let codedImages = SettingKey(
         "coded-images", .onOff, default: "off",
@@ -85,7 +85,7 @@ package struct OriginSection: SettingSection {
     package let originQueueLimit = SettingKey(
         "origin-queue-limit", .count(0...1_000_000), default: "512",
         meaning: "Fetches waiting for a connection to one origin",
-        advice: "At the limit misses of that origin get 503; other misses and hits go on.")
+        advice: "At the limit misses of that origin get 503; other misses and hits do not.")
 
     package let originQueueTimeout = SettingKey(
         "origin-queue-timeout", .duration(.timeLimits), default: "5s",
@@ -101,7 +101,7 @@ package struct OriginSection: SettingSection {
     package let originCircuitTime = SettingKey(
         "origin-circuit-time", .duration(.timeLimits), default: "5s",
         meaning: "Time for which fetches from an origin are suspended before they are tried again",
-        advice: "Misses get 503 meanwhile; the time doubles, up to tenfold, while failures go on.")
+        advice: "Misses get 503 meanwhile; the time doubles, up to tenfold, while it still fails.")
 
     package let originHeadLimit = SettingKey(
         "origin-head-limit", .bytes(1 << 10...1 << 20), default: "64KiB",
@@ -121,17 +121,17 @@ package struct OriginSection: SettingSection {
     package let originProxy = SettingKey(
         "origin-proxy", .hostPort, example: "proxy.example.com:3128",
         meaning: "Forward proxy through which origins are reached (HTTP CONNECT)",
-        advice: "Set it where the node cannot reach its origins directly.")
+        advice: "Set it if the node cannot reach its origins directly.")
 
     package let originProxyNames = SettingKey<Configuration.ProxyNameResolution>(
         "origin-proxy-names", .choice, default: "node",
-        meaning: "Who resolves origins' names when origin-proxy is set",
-        advice: "With proxy the address guard sees no addresses: the proxy has to guard.")
+        meaning: "Where origins' names are resolved when origin-proxy is set",
+        advice: "With proxy the address guard sees no addresses: the proxy must refuse them.")
 
     package let dnsTTL = SettingKey(
         "dns-ttl", .duration(.zero ... .seconds(86_400)), default: "30s",
         meaning: "Time for which a name's addresses are used without another lookup",
-        advice: "Lower it where origins move often; 0s looks names up for every new connection.")
+        advice: "Lower it if origins move often; 0s looks names up for every new connection.")
 
     package let dnsFailureTTL = SettingKey(
         "dns-failure-ttl", .duration(.zero ... .seconds(3600)), default: "2s",
@@ -146,17 +146,17 @@ package struct OriginSection: SettingSection {
     package let fillsLimit = SettingKey(
         "fills-limit", .count(1...1_000_000), default: "1024",
         meaning: "Concurrent fetches from origins",
-        advice: "At the limit misses get 503 while hits go on; origins are too slow or too few.")
+        advice: "At the limit misses get 503, hits do not; origins are too slow or too few.")
 
     package let clientShare = SettingKey(
         "client-share", .count(1...100), default: "25",
         meaning: "Percentage of fetches, and of an origin's connections, for one client address",
-        advice: "Use 100 where all clients come through one proxy that does not identify them.")
+        advice: "Use 100 if all clients come through one proxy that does not identify them.")
 
     package let originShare = SettingKey(
         "origin-share", .count(1...100), default: "75",
         meaning: "Percentage of fetches for one site, or for one origin's name or address",
-        advice: "Lower it where many sites or origins must be protected from one.")
+        advice: "Lower it if many sites or origins must be protected from one.")
 
     package let clientUnreadLimit = SettingKey(
         "client-unread-limit", .bytes(0...1 << 40), default: "64MiB",
@@ -166,7 +166,7 @@ package struct OriginSection: SettingSection {
     package let waitersLimit = SettingKey(
         "waiters-limit", .count(1...10_000_000), default: "100000",
         meaning: "Concurrent requests waiting for fetches",
-        advice: "At the limit misses get 503 while hits go on; origins are too slow or too few.")
+        advice: "At the limit misses get 503, hits do not; origins are too slow or too few.")
 
     package let waitTimeout = SettingKey(
         "wait-timeout", .duration(.timeLimits), default: "60s",

@@ -3,7 +3,7 @@ package import Ground
 package import Telemetry
 import Wire
 
-/// The type of a setting's values: what is allowed, and which value a text stands for.
+/// The type of a setting's values: the allowed ones, and the parser of their texts.
 package struct SettingType<Value: Sendable>: Sendable {
     /// The type in words.
     package let kind: SettingKind
@@ -94,7 +94,7 @@ extension SettingType<Int> {
 }
 
 extension SettingType<Int?> {
-    /// Returns the type of counts of which 0 means `nil`.
+    /// Returns the type of counts in which 0 means `nil`.
     static func countOrNone(_ range: ClosedRange<Int>) -> SettingType {
         let counts = SettingType<Int>.count(range)
         return counts.orNone("0", kind: counts.kind) { $0 == 0 }
@@ -111,7 +111,7 @@ extension SettingType<Interval> {
 }
 
 extension SettingType<Interval?> {
-    /// Returns the type of durations of which zero means `nil`.
+    /// Returns the type of durations in which zero means `nil`.
     static func durationOrNone(_ range: ClosedRange<Interval>) -> SettingType {
         let durations = SettingType<Interval>.duration(range)
         return durations.orNone("0s", kind: durations.kind) { $0 == .zero }

@@ -20,13 +20,13 @@ package struct TLSSection: SettingSection {
 
     package let plainListen = SettingKey(
         "plain-listen", listOf: .address, example: "127.0.0.1:8088", needsRestart: true,
-        meaning: "Where clients are served in clear text while listen uses TLS",
+        meaning: "Address for cleartext HTTP while listen uses TLS",
         advice: "For a load balancer on the same machine; give clients TLS.")
 
     package let tlsMinimum = SettingKey(
         "tls-minimum", .tlsVersion, default: "1.2",
         meaning: "Lowest TLS version accepted from clients",
-        advice: "Use 1.3 where no client is older than 2018.")
+        advice: "Use 1.3 if no client is older than 2018.")
 
     package let tlsHandshakeTimeout = SettingKey(
         "tls-handshake-timeout", .duration(.timeLimits), default: "10s",
@@ -41,7 +41,7 @@ package struct TLSSection: SettingSection {
     package let clientCA = SettingKey(
         "client-ca", .path, example: "/etc/nuthatch/tls/ca.pem",
         meaning:
-            "PEM file with the issuers of the certificates that admin-listen asks operators for",
+            "PEM file with the issuers of operators' certificates, which admin-listen requires",
         advice: "The admin port then speaks TLS, with the first tls-certificate.")
 
     package let originCA = SettingKey(
@@ -52,10 +52,10 @@ package struct TLSSection: SettingSection {
     package let originTLSMinimum = SettingKey(
         "origin-tls-minimum", .tlsVersion, default: "1.2",
         meaning: "Lowest TLS version accepted from origins",
-        advice: "An origin with only older ones is refused with 502; use 1.3 where all have it.")
+        advice: "An origin with only older versions gets 502; use 1.3 if all support it.")
 
     package let originHTTP2 = SettingKey(
         "origin-http2", .onOff, default: "on",
         meaning: "Whether HTTP/2 is offered to origins over TLS",
-        advice: "Use off for origins that implement it badly; fetches then have a connection each.")
+        advice: "Use off for origins that implement it badly; each fetch then has a connection.")
 }

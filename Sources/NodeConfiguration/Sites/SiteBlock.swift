@@ -65,7 +65,7 @@ extension SiteSettings {
         if bytes.last == 0x0A { bytes.removeLast() }
         if bytes.last == 0x0D { bytes.removeLast() }
         guard !bytes.isEmpty else { throw fault("it is empty") }
-        guard SiteText.isFieldValue(bytes) else { throw fault("it holds no value of a field") }
+        guard SiteText.isFieldValue(bytes) else { throw fault("it is not a field value") }
         return bytes
     }
 }

@@ -61,11 +61,11 @@ package struct SiteFault: Error, Hashable, CustomStringConvertible {
         let quoted = text.withoutUserinfo.quoted(limit: 80)
         switch problem {
         case .pattern where site == nil:
-            return "images: \(quoted) \(place) is no pattern of origins; allowed: HOST[:PORT], "
+            return "images: \(quoted) \(place) is not an origin pattern; allowed: HOST[:PORT], "
                 + "*.DOMAIN[:PORT] or *, e.g. *.example.com"
         case .duplicate: return "\(subject) \(place): \(quoted) is given twice"
         case .pattern:
-            return "\(quoted) \(place) is no host of a site; allowed: *, HOST or HOST:PORT, "
+            return "\(quoted) \(place) is not a site's host; allowed: *, HOST or HOST:PORT, "
                 + "e.g. www.example.com"
         case .unknownKey(let nearest):
             let hint = nearest.map { "; perhaps \($0.name)" } ?? ""
@@ -75,8 +75,8 @@ package struct SiteFault: Error, Hashable, CustomStringConvertible {
                     ? SiteOption.options(of: .images).map(\.name) + [ImageBlock.originsKey]
                     : SiteOption.options(of: .imageOrigins).map(\.name)
                 if text == SiteOption.all.setRequestFields.name {
-                    return "\(subject): \(quoted) \(place) would go to whatever origin a client "
-                        + "names; allowed: below \(ImageBlock.originsKey), for those it is for"
+                    return "\(subject): \(quoted) \(place) would be sent to any origin a client "
+                        + "names; allowed: below \(ImageBlock.originsKey), for named origins"
                 }
                 let allowed = options.joined(separator: ", ")
                 return "\(subject): \(quoted) \(place) is not a setting of images\(hint); "
@@ -90,21 +90,21 @@ package struct SiteFault: Error, Hashable, CustomStringConvertible {
         case .value(let option, let reason):
             let what =
                 switch reason {
-                case .malformed: "\(quoted) is refused"
-                case .wrongType: "a value of another shape is needed here"
+                case .malformed: "\(quoted) is invalid"
+                case .wrongType: "the value has the wrong type"
                 case .duplicate: "\(quoted) is given twice"
-                case .tooMany: "\(quoted) is one too many"
-                case .invalidFieldValue: "the value of \(quoted) is refused"
-                case .invalidOriginalRule(let fault): "\(quoted) is refused \(fault)"
+                case .tooMany: "\(quoted) exceeds the maximum number"
+                case .invalidFieldValue: "the value of \(quoted) is invalid"
+                case .invalidOriginalRule(let fault): "\(quoted) is invalid \(fault)"
                 case .unsafeContentCoding:
-                    "\(quoted) is refused: codings would reach clients that ask for none; allowed: "
-                        + "what removes it, and asks for identity, is remove-request-fields"
+                    "\(quoted) is invalid: clients that accept no coding would receive one; to "
+                        + "request responses without coding, list it in remove-request-fields"
                 case .unusableStatus:
-                    "\(quoted) is refused; allowed: 400…499 but 407, 408, 425 and 429"
+                    "\(quoted) is invalid; allowed: 400…499 except 407, 408, 425 and 429"
                 }
             let start = "\(subject): \(option.name) \(place): \(what)"
             switch reason {
-            // These reasons contain what is allowed.
+            // These reasons contain the allowed values.
             case .invalidOriginalRule, .unusableStatus, .unsafeContentCoding: return start
             default: return "\(start); allowed: \(option.allowed), e.g. \(option.example)"
             }

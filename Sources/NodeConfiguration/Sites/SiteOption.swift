@@ -93,7 +93,7 @@ extension SiteOption {
             })
     }
 
-    /// Declares the option of a site's origin, which is no part of its settings.
+    /// Declares the option of a site's origin, which is not part of its settings.
     init(_ name: String, allowed: String, example: String, meaning: String) {
         self.init(
             name: name, scope: .site, allowed: allowed, example: example, siteDefault: "none",

@@ -3,7 +3,7 @@ import HTTPRules
 import Telemetry
 import Wire
 
-/// The type of an option's values: what is allowed, and which value a part of the file stands for.
+/// The type of an option's values: the allowed ones, and the parser of a part of the file.
 struct SiteOptionType<Value: Sendable>: Sendable {
     /// The description of allowed values.
     let allowed: String

@@ -153,8 +153,8 @@ extension ConnectFailure {
         case ECONNRESET: "reset"
         case ETIMEDOUT: "timed out"
         case EHOSTUNREACH, ENETUNREACH: "unreachable"
-        case EMFILE, ENFILE: "this node has no descriptor left"
-        case EADDRNOTAVAIL: "this node has no port or address left for it"
+        case EMFILE, ENFILE: "this node has no free descriptor"
+        case EADDRNOTAVAIL: "this node has no free port or address for it"
         default: "error \(code)"
         }
     }

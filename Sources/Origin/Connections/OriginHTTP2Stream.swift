@@ -133,7 +133,7 @@ final class OriginHTTP2Stream: OriginTransport {
         }
         if keepsTrailers, !section.isEmpty {
             guard let trailers = Trailers(section) else {
-                return fail(.malformed("a trailer field says how the message is framed or routed"))
+                return fail(.malformed("a trailer field is one for framing or routing"))
             }
             pendingEvents.append(.trailers(trailers))
         }

@@ -55,15 +55,15 @@ final class ProxyConnectHandler: ChannelInboundHandler, RemovableChannelHandler 
             channelReadComplete(context: context)
         case .head(let head, let end):
             guard (200..<300).contains(head.head.status) else {
-                return finish(context, "the proxy answered with status \(head.head.status)")
+                return finish(context, "the proxy responded with status \(head.head.status)")
             }
             // The origin sends nothing before a request; unsolicited bytes are not from it.
             guard end == received.readableBytes else {
-                return finish(context, "the proxy sent more than an answer to CONNECT")
+                return finish(context, "the proxy sent data after its response to CONNECT")
             }
             finish(context, nil)
         case .refused(let refusal):
-            finish(context, "the proxy's answer is not valid HTTP/1.1: \(refusal.message)")
+            finish(context, "the proxy's response is not valid HTTP/1.1: \(refusal.message)")
         }
     }
 

@@ -137,7 +137,7 @@ package final class HandoffSender: @unchecked Sendable {
     /// ring.
     ///
     /// - Parameter promise: succeeds when all reachable owners have replied to all offers, or none
-    ///   replies any more; with true if every entry was taken.
+    ///   responds; with true if every entry was taken.
     func startDrain(_ promise: EventLoopPromise<Bool>) {
         if let running = drain { return running.promise.futureResult.cascade(to: promise) }
         drain = DrainState(promise: promise, watch: DrainMonitor(now: SystemClock.now()))

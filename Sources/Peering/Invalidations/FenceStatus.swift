@@ -6,7 +6,7 @@ import Synchronization
 
 /// The state of the fence: whether this node has recently proven that it is current.
 ///
-/// Thread-safe. Each answer is a comparison with the clock, so it must be requested for each
+/// Thread-safe. Each result is a comparison with the clock, so it must be requested for each
 /// decision and never stored.
 package final class FenceStatus: Sendable {
     /// The fence's duration: how long after its validation by the origin an entry is used while the

@@ -70,7 +70,7 @@ package final class PurgeCoordinator: Sendable {
         var connections: [NodeID: PeerConnection] = [:]
         /// The time of the scheduled tick; `nil` if none is scheduled.
         var nextTickAt: Instant?
-        /// True once no step is performed any more.
+        /// True once no further step is performed.
         var isStopped = false
     }
 

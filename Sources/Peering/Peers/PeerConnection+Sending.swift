@@ -101,7 +101,7 @@ extension PeerConnection {
             } catch {
                 if error == .streamIDsExhausted {
                     // Without a replacement yet, a new connection is dialled as after a failure.
-                    let text = "it has no numbers left"
+                    let text = "its stream ids are exhausted"
                     connection.link.close(Goodbye(.redundant, text))
                     connection.scheduleFlush()
                 }

@@ -172,7 +172,7 @@ package final class PeerConnection: ChannelInboundHandler, @unchecked Sendable {
         for event in link.connectionEnded() { handle(event) }
         for answering in handlers.values { answering.cancelled() }
         handlers = [:]
-        // A dial without an answer is reported by the dialler.
+        // The dialler reports a dial without a response.
         guard wasActive else { return }
         if wasOpening {
             hub.connectionFailed(remote, dialled: dialled, why: "the connection was closed")

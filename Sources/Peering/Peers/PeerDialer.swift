@@ -103,7 +103,7 @@ final class PeerDialer: @unchecked Sendable {
                 ipAddress: first.description, port: Int(address.port))
         else { return hub.handle(.dialFailed(address)) }
         guard let place = limiter.acquire() else {
-            hub.log.connectionFailed("\(address)", "there are as many connections as may be")
+            hub.log.connectionFailed("\(address)", "the maximum number of connections is open")
             return hub.handle(.dialFailed(address))
         }
         let id = hub.nextConnectionID()

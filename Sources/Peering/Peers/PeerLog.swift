@@ -112,7 +112,7 @@ struct PeerLog {
             switch why {
             case .duplicateIdentity:
                 (
-                    "another live process has this node's id; this one does not serve",
+                    "another live process has this node's id; this process does not serve",
                     "give each node its own directory"
                 )
             case .restoredCopy:

@@ -14,7 +14,7 @@ package struct ReceivedEntry {
     /// The end of the body; `nil` if more is to come.
     package var end: StreamEnd?
 
-    /// Creates an entry of which nothing but the head has arrived.
+    /// Creates an entry of which only the head has arrived.
     package init(entry: PeerEntry) { self.entry = entry }
 }
 
@@ -189,7 +189,7 @@ final class PeerRequestTable {
         receiving.removeAll(keepingCapacity: true)
     }
 
-    /// Delivers the last event of a query, after what was held.
+    /// Delivers the last event of a query, after the events held back.
     private func complete(_ request: PeerRequest, _ event: PeerRequest.Event?) {
         if let stream = request.stream.take() { requests[stream] = nil }
         request.deliverReceivedEntry()

@@ -3,7 +3,7 @@ import Ground
 import NIOPosix
 import Synchronization
 
-/// Maintainer of the ring of owners, which it computes on a thread of its own.
+/// Maintainer of the ring of owners, which it computes on a separate thread.
 package final class RingUpdater: Sendable {
     private let state: Mutex<State>
     /// The largest weight that counts for any member.

@@ -115,7 +115,7 @@ struct InvalidationOracle: Sendable {
         updateDurable(now)
     }
 
-    /// Returns true if the node was a voter and is not any more.
+    /// Returns true if the node was a voter and no longer is.
     func isFormerVoter(_ node: NodeID) -> Bool {
         !(decidedSets.last?.contains(node) ?? false) && decidedSets.contains { $0.contains(node) }
     }

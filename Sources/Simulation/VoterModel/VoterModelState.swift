@@ -21,7 +21,7 @@ struct VoterModelState: Sendable {
     var streams: [RecordStream]
     /// The decided sets, from the first that still matters to a node.
     var decided: [UInt16]
-    /// The generation of sets on which no ballot starts any more.
+    /// The generation of sets on which no further ballot starts.
     let lastGeneration: Int
     var purge = PurgeState.notIssued
     var crashes = 0

@@ -32,7 +32,7 @@ package final class NodeDirectory: Sendable {
         package var description: String {
             switch self {
             case .failure(let failure): "\(failure)"
-            case .allTaken(let path): "\(NodeDirectory.nodesMax) nodes use \(path) already"
+            case .allTaken(let path): "\(NodeDirectory.nodesMax) nodes already use \(path)"
             }
         }
     }

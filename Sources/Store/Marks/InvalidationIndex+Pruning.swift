@@ -86,7 +86,7 @@ extension InvalidationIndex {
     /// Minimum time between two prunings.
     static let pruneInterval = Interval.milliseconds(100)
 
-    /// Removes marks for URLs of which nothing can be stored; see ``UnconfirmedMarks``.
+    /// Removes marks for URLs that cannot be stored; see ``UnconfirmedMarks``.
     ///
     /// Called by the thread that ticks; `heldElsewhere` is the `fingerprintsOnDisk` of
     /// ``pruneMarks(leastVersionOnDisk:fingerprintsOnDisk:)``. Marks since the last pruning but one
@@ -124,7 +124,7 @@ extension InvalidationIndex {
         state.withLock { state in
             let before = state.table.count
             state.table.fold(upTo: least)
-            // The mark that replaces the dropped ones covers no stored response anew.
+            // The mark that replaces the dropped ones covers no further stored response.
             if state.table.count < before {
                 state.recordFold(least, 0)
                 state.hasDroppedMarks = true

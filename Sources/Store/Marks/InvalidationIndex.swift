@@ -9,7 +9,7 @@ package import Tiers
 /// Nothing later than the journal is written to the disk: otherwise a restart could not detect a
 /// lost invalidation.
 ///
-/// Marks for URLs of which nothing can be stored are removed without a trace; see
+/// Marks for URLs that cannot be stored are removed without a trace; see
 /// ``UnconfirmedMarks``. Other marks are dropped once no stored response precedes them; if there
 /// are still too many, the oldest half is folded. In both cases, one soft mark for everything
 /// replaces them, which covers at least as much. So a response covered by a dropped mark is never
@@ -103,7 +103,7 @@ package final class InvalidationIndex: Sendable {
     /// now on.
     ///
     /// - Parameters:
-    ///   - targets: what is invalidated.
+    ///   - targets: the invalidated targets.
     ///   - isSoft: true to make responses stale instead of removing them.
     ///   - now: the instant since which soft marks make responses stale; `nil` for since ever, so
     ///     that they are not served without revalidation.

@@ -107,8 +107,8 @@ extension MemoryStore {
 
     /// Applies new configured limits: bytes, and entries (0 for no limit).
     ///
-    /// Returns once the tier meets them, except for what is still being read. Blocks; not for an
-    /// event loop.
+    /// Returns once the tier meets them, except for entries that are still being read. Blocks; not
+    /// for an event loop.
     package func applyLimits(limitBytes: Int, entriesMax: Int) {
         pressureLimit.withLock { pressureLimit in
             configuredLimit.store(limitBytes, ordering: .relaxed)
@@ -119,8 +119,8 @@ extension MemoryStore {
 
     /// Sets a limit in bytes below the configured one; `nil` removes it.
     ///
-    /// Returns once the tier meets it, except for what is still being read. Blocks; not for an
-    /// event loop.
+    /// Returns once the tier meets it, except for entries that are still being read. Blocks; not
+    /// for an event loop.
     package func setPressureLimit(bytes pressedBytes: Int?) {
         pressureLimit.withLock { pressureLimit in
             guard pressedBytes != pressureLimit else { return }

@@ -67,10 +67,10 @@ enum ClusterMetrics {
         MetricFamily(
             "nuthatch_peer_questions_lost_total", .counter, "questions", .peerRequestsFailed,
             meaning: "Queries to peers without a complete reply",
-            advice: "Normal when a node dies; the next owner or the origin was asked instead."),
+            advice: "Normal when a node dies; the next owner or the origin was used instead."),
         MetricFamily(
             "nuthatch_peer_probes_late_total", .counter, "misses", .peerProbesTimedOut,
-            meaning: "Misses at an owner for which not all probes were answered in time",
+            meaning: "Misses at an owner in which a probe got no reply in time",
             advice:
                 "Entries that a busy node holds may have been fetched again; look for a slow "
                 + "node."),
@@ -78,8 +78,8 @@ enum ClusterMetrics {
             "nuthatch_peer_policies_differ_total", .counter, "questions", .peerPoliciesDiffer,
             meaning: "Queries about a site whose settings differ between the two nodes",
             advice:
-                "Give all nodes the same configuration file; until then, each asks the origin "
-                + "by itself."),
+                "Give all nodes the same configuration file; until then, each fetches from "
+                + "the origin."),
         MetricFamily(
             "nuthatch_peer_questions_answered_total", .counter, "questions", by: "kind",
             [(.peerGetsReceived, "get"), (.peerProbesReceived, "probe")],

@@ -9,7 +9,7 @@ enum DiskMetrics {
             meaning:
                 "Whether the disk tier accepts entries: 1 if so, 0 while it has a fault or is "
                 + "off",
-            advice: "The log has the fault; the node keeps serving, and retries by itself."),
+            advice: "The log has the fault; the node keeps serving, and retries."),
         MetricFamily(
             "nuthatch_disk_limit_bytes", .gauge, "bytes", .diskLimitBytes,
             meaning: "The value of disk-limit",

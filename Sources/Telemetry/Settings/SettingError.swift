@@ -70,13 +70,13 @@ package struct SettingError: Error, Hashable, CustomStringConvertible {
         return switch problem {
         case .malformed:
             "\(quoted) is "
-                + (setting.kind.choices.isEmpty ? "not \(setting.kind.noun)" : "none of them")
+                + (setting.kind.choices.isEmpty ? "not \(setting.kind.noun)" : "not one of them")
         case .belowRange: "\(quoted) is too small"
         case .aboveRange: "\(quoted) is too large"
         case .hostBitsSet(let meant): "\(quoted) has bits set past its prefix; perhaps \(meant)"
-        case .severalValues(let count): "\(count) values are given, and it takes one"
+        case .severalValues(let count): "\(count) values are given; one is allowed"
         case .noValue: "no value is given"
-        case .nested: "a plain value is needed here"
+        case .nested: "the value must be plain text"
         }
     }
 }

@@ -57,7 +57,7 @@ extension DiskFormatError: CustomStringConvertible {
     package var description: String {
         switch self {
         case .truncated: "it is truncated"
-        case .badMagic: "it is not a file of this program"
+        case .badMagic: "it is not a Nuthatch file"
         case .unsupportedVersion(let major):
             "it is of format \(major), which this program does not read"
         case .nodeMismatch: "another node wrote it"

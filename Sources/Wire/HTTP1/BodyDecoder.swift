@@ -59,7 +59,7 @@ package enum BodyDecodingError: Hashable, Sendable {
         case .trailer(let fault): fault.message
         case .trailersTooLong(let bytesMax):
             "The trailer section is too long; \(bytesMax) bytes are allowed."
-        case .forbiddenTrailer: "A trailer field must not say how the message is framed or routed."
+        case .forbiddenTrailer: "A trailer field must not be one for framing or routing."
         }
     }
 }

@@ -146,11 +146,11 @@ package enum LineSyntaxError: Hashable, Sendable {
         case .bareCarriageReturn: "A CR is not followed by LF."
         case .bareLineFeed: "A line ends in LF without CR."
         case .controlByte(let byte):
-            "A control byte (\(byte)) stands where text belongs."
+            "A field line contains the control byte \(byte)."
         case .leadingSpace:
             "A field line begins with white space; folded lines are not allowed."
         case .emptyName: "A field line has no name before its colon."
-        case .spaceBeforeColon: "White space stands between a field name and its colon."
+        case .spaceBeforeColon: "White space precedes the colon of a field line."
         case .invalidNameToken: "A field line has no name that is a token followed by a colon."
         }
     }

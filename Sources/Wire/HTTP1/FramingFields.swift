@@ -67,7 +67,7 @@ struct TransferCodings {
     private(set) var chunkedCount = 0
     /// True if a coding other than `chunked` occurs.
     private(set) var hasOther = false
-    /// True if an element is no coding name, or `chunked` is followed by another coding.
+    /// True if an element is not a coding name, or `chunked` is followed by another coding.
     private(set) var isMalformed = false
 
     var isChunkedOnly: Bool { chunkedCount == 1 && !hasOther && !isMalformed }

@@ -308,12 +308,12 @@ package enum RequestParseError: Hashable, Sendable {
         case .blankLines: "More than one empty line precedes the request line."
         case .line(let fault, at: _): fault.message
         case .targetByte(UInt8(ascii: "#"), at: _):
-            "The request target contains a #, which has to be percent-encoded: # is written %23."
+            "The request target contains a #, which must be percent-encoded: # is written %23."
         case .targetByte(let byte, at: _):
-            "The request target contains the byte \(byte), which has to be percent-encoded."
+            "The request target contains the byte \(byte), which must be percent-encoded."
         case .targetForm:
-            "The request target is not a path, an absolute http or https URL, or what its method "
-                + "demands."
+            "The request target is not a path, an absolute http or https URL, or the form that its "
+                + "method requires."
         case .targetTooLong(let bytesMax):
             "The request target is too long; \(bytesMax) bytes are allowed."
         case .methodTooLong(let bytesMax):
@@ -332,8 +332,8 @@ package enum RequestParseError: Hashable, Sendable {
         case .codingInHTTP10: "Transfer-Encoding is not allowed in HTTP/1.0."
         case .malformedTransferEncoding:
             "Transfer-Encoding is malformed, or chunked is not its only and final coding."
-        case .unknownTransferCoding: "The only transfer coding understood is chunked."
-        case .unknownExpectation: "The only expectation understood is 100-continue."
+        case .unknownTransferCoding: "Only the transfer coding chunked is supported."
+        case .unknownExpectation: "Only the expectation 100-continue is supported."
         }
     }
 }

@@ -279,16 +279,16 @@ package enum ResponseParseError: Hashable, Sendable {
         case .version: "The version is not HTTP/1."
         case .line(let fault, at: _): fault.message
         case .headTooLarge(let bytesMax):
-            "The answer's head is too large; \(bytesMax) bytes are allowed."
+            "The response's head is too large; \(bytesMax) bytes are allowed."
         case .tooManyFields(let fieldsMax):
-            "The answer has too many field lines; \(fieldsMax) are allowed."
+            "The response has too many field lines; \(fieldsMax) are allowed."
         case .unexpectedSwitch: "The origin switches protocols unexpectedly."
         case .invalidContentLength: "Content-Length is not one decimal number."
-        case .repeatedContentLength: "The answer has more than one Content-Length field."
+        case .repeatedContentLength: "The response has more than one Content-Length field."
         case .lengthAndCoding: "The answer has both Content-Length and Transfer-Encoding."
         case .codingNotAllowed:
-            "Transfer-Encoding is not allowed in HTTP/1.0 or in a 1xx answer."
-        case .transferEncoding: "Transfer-Encoding is not chunked, which is all that was requested."
+            "Transfer-Encoding is not allowed in HTTP/1.0 or in a 1xx response."
+        case .transferEncoding: "Transfer-Encoding is not chunked, the only coding requested."
         }
     }
 }

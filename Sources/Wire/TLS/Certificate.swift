@@ -31,7 +31,7 @@ final class Certificate: @unchecked Sendable {
         let fault = OpenSSLError.popError()
         if let fault, !fault.isNoPEM { throw PEMError(reason: fault.text) }
         guard !certificates.isEmpty else {
-            throw PEMError(reason: "there is no certificate in PEM")
+            throw PEMError(reason: "the file has no PEM certificate")
         }
         return certificates
     }
@@ -54,7 +54,7 @@ final class PrivateKey: @unchecked Sendable {
     init(pem: [UInt8]) throws(PEMError) {
         let text = String(decoding: pem, as: UTF8.self)
         guard text.contains("PRIVATE KEY-----") else {
-            throw PEMError(reason: "there is no private key in PEM")
+            throw PEMError(reason: "the file has no PEM private key")
         }
         guard !text.contains("ENCRYPTED") else { throw PEMError(reason: "it is encrypted") }
         let source = try MemoryBIO(pem)

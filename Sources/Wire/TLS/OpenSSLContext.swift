@@ -161,7 +161,7 @@ struct OpenSSLError {
 
     /// Returns OpenSSL's text for the oldest error, and empties the queue.
     static func popErrorText() -> String {
-        popError()?.text ?? "OpenSSL gives no reason"
+        popError()?.text ?? "OpenSSL gave no reason"
     }
 
     /// One of `SSL_R_…` if TLS itself failed; else `nil`.

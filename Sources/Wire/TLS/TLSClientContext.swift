@@ -25,7 +25,7 @@ package final class TLSClientContext: Sendable {
             }
         }
         if let issuers = settings.issuersPEM { try context.addTrustedIssuers(pem: issuers) }
-        // A missing file of the system is no error, since there may be a directory.
+        // A missing file of the system is not an error, since there may be a directory.
         ERR_clear_error()
         context.enableVerification(mode: SSL_VERIFY_PEER)
         if !settings.protocols.isEmpty {
@@ -45,7 +45,7 @@ package final class TLSClientContext: Sendable {
     }
 }
 
-/// The trust settings of a TLS client, and what it offers.
+/// The trust settings of a TLS client, and the parameters that it offers.
 ///
 /// No setting disables verification.
 package struct TLSClientSettings: Hashable, Sendable {

@@ -100,7 +100,7 @@ extension TLSFailureCause {
     /// with this `role`.
     init(_ fault: OpenSSLError?, as role: TLSRole) {
         guard let fault else {
-            self = .internalError(reason: "OpenSSL gives no reason")
+            self = .internalError(reason: "OpenSSL gave no reason")
             return
         }
         self =
@@ -136,18 +136,19 @@ extension TLSFailure {
     /// The explanation for the operator, one sentence.
     package var message: String {
         switch cause {
-        case .truncated: "\(peerName) cut the TLS connection without close_notify."
-        case .notTLS: "\(peerName) does not speak TLS: its first bytes are not TLS."
-        case .versionTooOld: "\(peerName) supports no version of TLS that is new enough."
+        case .truncated: "\(peerName) closed the TLS connection without close_notify."
+        case .notTLS: "\(peerName) does not use TLS: its first bytes are not a TLS record."
+        case .versionTooOld: "\(peerName) supports no TLS version that is allowed here."
         case .noSharedParameters:
-            "\(peerName) has no cipher suite, group or signature in common with us."
-        case .noApplicationProtocol: "\(peerName) speaks none of the application protocols offered."
-        case .alert(let number): "\(peerName) refused with the TLS alert \(TLSAlert.name(number))."
+            "\(peerName) and this node share no cipher suite, group or signature algorithm."
+        case .noApplicationProtocol: "\(peerName) supports no offered application protocol."
+        case .alert(let number):
+            "\(peerName) refused the connection with the TLS alert \(TLSAlert.name(number))."
         case .inputLimitExceeded(let max):
-            "\(peerName) sent more than \(max) bytes of TLS without data."
-        case .noSharedSecret: "\(peerName) does not hold the cluster secret."
-        case .malformed(let reason): "\(peerName) broke the TLS protocol: \(reason)."
-        case .internalError(let reason): "TLS failed here: \(reason)."
+            "\(peerName) sent more than \(max) bytes of TLS records without data."
+        case .noSharedSecret: "\(peerName) does not have the cluster secret."
+        case .malformed(let reason): "\(peerName) violated the TLS protocol: \(reason)."
+        case .internalError(let reason): "TLS failed on this node: \(reason)."
         default: certificateMessage
         }
     }
@@ -155,14 +156,14 @@ extension TLSFailure {
     private var certificateMessage: String {
         let whose = "\(peerName)'s certificate"
         switch cause {
-        case .certificateMissing: return "\(peerName) showed no certificate."
+        case .certificateMissing: return "\(peerName) sent no certificate."
         case .expired(let time, let depth):
             return "\(Self.named(whose, depth)) expired on \(Self.text(time))."
         case .notYetValid(let time, let depth):
             return "\(Self.named(whose, depth)) is not valid before \(Self.text(time))."
         case .selfSigned: return "\(whose) is self-signed and not trusted."
         case .unknownIssuer(let issuer):
-            return "\(whose) does not lead to a trusted issuer; the last one named is “\(issuer)”."
+            return "\(whose) has no trusted issuer; the last issuer in its chain is “\(issuer)”."
         case .wrongHost(let host, let names):
             let list = names.isEmpty ? "no host" : names.joined(separator: ", ")
             return "\(whose) is not for \(host.text); it is for \(list)."
@@ -244,9 +245,10 @@ package enum TLSSetupError: Error, Hashable, Sendable {
             "The key of certificate \(identity + 1) cannot be read: \(reason)."
         case .refused(let identity, let reason):
             "Certificate \(identity + 1) and its key cannot be used: \(reason)."
-        case .issuers(let reason): "The certificates of issuers cannot be read: \(reason)."
-        case .pin(let text): "“\(text)” is no pin; a pin is sha256/ and 32 bytes in base64."
-        case .noTrust: "Without the system's store, TLS needs certificates of issuers, or pins."
+        case .issuers(let reason): "The issuer certificates cannot be read: \(reason)."
+        case .pin(let text): "“\(text)” is not a pin; a pin is sha256/ and 32 bytes in base64."
+        case .noTrust:
+            "Without the system's certificate store, TLS needs issuer certificates or pins."
         case .noSecret: "Peers need at least one cluster secret."
         case .secretTooShort(let number, let bytesMin):
             "Cluster secret \(number) is too short; at least \(bytesMin) bytes are needed."

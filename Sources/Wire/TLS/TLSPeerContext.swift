@@ -124,7 +124,7 @@ final class PreSharedKey: @unchecked Sendable {
                 return 0
             }
             let requested = unsafe Array(UnsafeBufferPointer(start: identity, count: identityCount))
-            // An unknown identity is no error yet; without a common key the handshake fails.
+            // An unknown identity is not an error yet; without a common key the handshake fails.
             guard let key = owner.acceptedKey(identity: requested) else { return 1 }
             unsafe session?.pointee = unsafe key.pskSession(ssl)
             return unsafe session?.pointee == nil ? 0 : 1

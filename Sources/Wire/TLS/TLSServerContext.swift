@@ -89,7 +89,7 @@ package final class TLSServerContext: Sendable {
     }
 }
 
-/// The certificates of a TLS server, and what it accepts.
+/// The certificates of a TLS server, and the parameters that it accepts.
 package struct TLSServerSettings: Hashable, Sendable {
     /// The certificates with their keys; the first is the default for clients that send no name or
     /// an unknown one.

@@ -54,7 +54,7 @@ extension TLSSession {
             }
             let isOffered = client.settings.protocols.contains { $0.rawValue == name }
             return isOffered
-                ? nil : .malformed(reason: "a protocol was chosen that was not offered")
+                ? nil : .malformed(reason: "it selected a protocol that was not offered")
         case .peer:
             // Requires the secret, and an ephemeral key exchange.
             let isShared =

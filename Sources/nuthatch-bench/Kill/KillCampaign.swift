@@ -86,7 +86,7 @@ struct KillCampaign {
     }
 
     /// Handles a child's lines until it is to be killed, including those it had written by then;
-    /// returns false if it ended by itself.
+    /// returns false if it ended earlier.
     private mutating func monitor(
         _ child: KillChild, lines most: Int, time: Duration,
         _ note: (inout Counts, KillMessage) -> Void

@@ -250,7 +250,7 @@ struct PrefetchTests {
         let inner = list.dequeue(at: Self.start)
         let done = list.itemFinished(inner[0], .failed(reason: "it answered 404"), at: Self.start)
         #expect(done?.state == .done && done?.urlsTotal == 0)
-        #expect(done?.failures.map(\.reason) == ["it answered 404", "it names no image"])
+        #expect(done?.failures.map(\.reason) == ["it answered 404", "it lists no images"])
         #expect(done?.sitemapsFailed == 1)
     }
 

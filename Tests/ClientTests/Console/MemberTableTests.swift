@@ -32,13 +32,13 @@ struct MemberTableTests {
         ]
         #expect(
             DocumentList(rows).table == """
-                   NODE  STATE           COUNTED  CONNECTED  CONTACT    SHARE   ADDRESS
-                *  01    alive           yes      yes        -          33.3%   10.0.0.1:8082
-                   02    dead            yes      no         65s ago    0.0%    10.0.0.1:8082
-                   03    alive,joining   no       yes        999ms ago  33.3%   10.0.0.1:8082
-                   04    alive,draining  yes      yes        999ms ago  100.0%  10.0.0.1:8082
-                   05    unknown         yes      no         never      0.0%
+                   NODE  STATE           VOTER  CONNECTED  CONTACT    SHARE   ADDRESS
+                *  01    alive           yes    yes        -          33.3%   10.0.0.1:8082
+                   02    dead            yes    no         65s ago    0.0%    10.0.0.1:8082
+                   03    alive,joining   no     yes        999ms ago  33.3%   10.0.0.1:8082
+                   04    alive,draining  yes    yes        999ms ago  100.0%  10.0.0.1:8082
+                   05    unknown         yes    no         never      0.0%
                 """)
-        #expect(DocumentList<MemberDocument>().table == "this node is in no cluster")
+        #expect(DocumentList<MemberDocument>().table == "this node is not in a cluster")
     }
 }

@@ -41,10 +41,10 @@ struct PageTests {
                 disk      none
                 requests  1,000 since the start; hit ratio 98.7% of requests, 98.7% of bytes
                 origin    13 fetches; 130 KiB received of 9.8 MiB sent: 98.7% saved
-                cluster   2 alive, 1 dead; 3 counted; owns 20.0% of the keys; 4 images to hand over
+                cluster   2 alive, 1 dead; 3 voters; owns 20.0% of the keys; 4 images to hand off
                 log       1,200 records applied; 1 purge not confirmed by all
                 sites     www.example.com, *
-                you may   look and purge
+                role      purge
                 """)
     }
 
@@ -72,10 +72,10 @@ struct PageTests {
             text(receipt.lines(columnsMax: nil)) == """
                 hard purge deploy-1  receipt 11111111111111111111111111111111-1
                 tag t\\u{1B}[2J
-                MEMBER                            STANDING      AFTER
+                MEMBER                            STATUS        AFTER
                 11111111111111111111111111111111  confirmed       3ms
                 22222222222222222222222222222222  unreachable  for 8s
-                1 of 2 confirmed; 1 unreachable; no node serves what it covers in 4s from now
+                1 of 2 confirmed; 1 unreachable; no node serves the purged entries after 4s
                 """)
         #expect(receipt.isSettled)
         let whole = Reports.receipt(1, held: 9, confirmed: 2, of: 2, tag: "t")
@@ -101,15 +101,15 @@ struct PageTests {
             text(document.lines(columnsMax: nil)) == """
                 url     http://A.example/b
                 key     http://a.example/b
-                owners  11111111, 22222222  this node is none
+                owners  11111111, 22222222  not this node
 
-                now     revalidate: stale for 5 s
-                tier    memory and disk
-                answer  200 image/png, 2 KiB
-                age     1m 1s; stale for 5s
-                use     3 accesses on disk, last 2s ago
-                tags    one two
-                stamp   1.2
+                now       revalidate: stale for 5 s
+                tier      memory and disk
+                response  200 image/png, 2 KiB
+                age       1m 1s; stale for 5s
+                use       3 accesses on disk, last 2s ago
+                tags      one two
+                version   1.2
                 """)
         #expect(variant.fieldLines.map(\.text) == ["content-type: image/png"])
     }
@@ -152,7 +152,7 @@ struct PageTests {
         document.failures = [.init(url: "http://a.example/x", reason: "it answered 404")]
         #expect(
             text(document.lines(columnsMax: nil)) == """
-                done  2,000 URLs: 499 fetched, 0 held already, 1 failed; 5 MiB in 10s
+                done  2,000 URLs: 499 fetched, 0 already cached, 1 failed; 5 MiB in 10s
                 NOT FETCHED         WHY
                 http://a.example/x  it answered 404
                 """)

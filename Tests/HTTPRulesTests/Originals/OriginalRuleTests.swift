@@ -92,7 +92,7 @@ import Testing
         let fault = #expect(throws: OriginalRuleFault.self) { try OriginalRule("/thumbs/{size}") }
         #expect(
             fault?.description
-                == "at byte 14: no place is the original's; "
+                == "at byte 14: no placeholder is the original's; "
                 + "allowed: one of {original}, {original*}, {url}, {url*}")
     }
 }

@@ -65,9 +65,9 @@ struct PurgePermissionTests {
         let client = try address("192.0.2.1")
         for (permission, token, part) in [
             (PurgePermission(networks: [network]), nil, "192.0.2.1 without a bearer token"),
-            (PurgePermission(networks: [network]), Self.token, "with a token that is not known"),
-            (PurgePermission(tokens: [digest(changing: 1)]), nil, "Wanted is Authorization:"),
-            (PurgePermission(networks: [network]), nil, "Wanted is an address in one of"),
+            (PurgePermission(networks: [network]), Self.token, "with an unknown token"),
+            (PurgePermission(tokens: [digest(changing: 1)]), nil, "Required: Authorization:"),
+            (PurgePermission(networks: [network]), nil, "Required: an address in one of"),
             (
                 PurgePermission(networks: [network], tokens: [digest(changing: 1)]), nil,
                 "networks, or Authorization: Bearer"

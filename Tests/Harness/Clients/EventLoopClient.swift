@@ -99,7 +99,7 @@ package final class EventLoopClient: ChannelInboundHandler, @unchecked Sendable 
         }
     }
 
-    /// Starts to read what was left unread.
+    /// Starts to read the bytes left unread.
     package func startReading() {
         readMode = .all
         channel.read()

@@ -113,7 +113,7 @@ extension TestImage {
     ///   - kind: The type.
     ///   - byteCount: The exact size in bytes, at least 150.
     ///   - seed: Images of different seeds differ in almost every byte.
-    /// - Returns: The image, of which no byte is stored.
+    /// - Returns: The image, whose bytes are not stored.
     package static func generated(_ kind: Kind, byteCount: Int, seed: UInt64) -> TestImage {
         let noise = kind == .svg ? Noise.letters : Noise.bytes
         return TestImage(
@@ -233,7 +233,7 @@ extension TestImage {
     ///   - width: Width in pixels.
     ///   - height: Height in pixels.
     ///   - byteCount: The exact size in bytes, at least 100.
-    /// - Returns: The image, of which only the ends are stored.
+    /// - Returns: The image; only its ends are stored.
     package static func png(width: Int, height: Int, byteCount: Int = 200) -> TestImage {
         let ends = png(byteCount, big(width) + big(height) + [8, 6, 0, 0, 0, 0, 0, 0, 0])
         let seed = UInt64(width) &* 31 &+ UInt64(height)
@@ -247,7 +247,7 @@ extension TestImage {
     /// - Parameters:
     ///   - profileBytes: A multiple of 60,000.
     ///   - seed: Images of different seeds differ in almost every byte.
-    /// - Returns: The image, of which only the headers are stored.
+    /// - Returns: The image; only its headers are stored.
     package static func jpeg(profileBytes: Int, seed: UInt64) -> TestImage {
         precondition(profileBytes % 60_000 == 0)
         var runs: [Run] = [.bytes(ByteBuffer(bytes: [0xFF, 0xD8]))]

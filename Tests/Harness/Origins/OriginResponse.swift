@@ -36,7 +36,7 @@ package struct OriginResponse: Sendable {
 
     /// Status code and reason phrase.
     package var status: String
-    /// Field lines beside `Content-Type`, `Date` and those of the framing.
+    /// Field lines in addition to `Content-Type`, `Date` and the framing fields.
     package var fields: [String]
     /// The body; `nil` for a response without one, such as 304.
     package var body: TestImage?

@@ -4,7 +4,7 @@ import Glibc
 /// A network namespace (network_namespaces(7)) with its own interfaces, addresses and packet
 /// filter, like those of another machine.
 ///
-/// The namespace has no name and exists as long as its processes, one of which only keeps it alive.
+/// The namespace has no name and exists as long as its processes; one of them only keeps it alive.
 /// It is removed on release.
 package final class NetworkNamespace: Sendable {
     private let holder: Program

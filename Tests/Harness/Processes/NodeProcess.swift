@@ -101,7 +101,7 @@ package final class NodeProcess: Sendable {
     ///
     /// No node founds a cluster before all the peers that it was given have replied.
     ///
-    /// - Returns: The nodes, each of which is ready.
+    /// - Returns: The nodes, all ready.
     package static func cluster(
         of count: Int, _ start: (_ index: Int, _ waits: Bool) throws -> NodeProcess
     ) throws -> [NodeProcess] {

@@ -91,16 +91,16 @@ struct ProxyTests {
     static let refusals: [([ByteOrigin.Step], String)] = [
         (
             [.awaitRequestHead, .send("HTTP/1.1 407 Proxy Authentication Required\r\n\r\n")],
-            "the proxy answered with status 407"
+            "the proxy responded with status 407"
         ),
         (
             [.awaitRequestHead, .send("HTTP/1.1 403 Forbidden\r\nContent-Length: 2\r\n\r\nno")],
-            "the proxy answered with status 403"
+            "the proxy responded with status 403"
         ),
         ([.awaitRequestHead, .close], "the proxy closed the connection"),
         (
             [.awaitRequestHead, .send("HTTP/1.1 200 OK\r\n\r\nmore")],
-            "the proxy sent more than an answer to CONNECT"
+            "the proxy sent data after its response to CONNECT"
         ),
     ]
 
@@ -124,7 +124,7 @@ struct ProxyTests {
                 Issue.record("an invalid response was taken for a tunnel")
                 return
             }
-            #expect(reason.hasPrefix("the proxy's answer is not valid HTTP/1.1"))
+            #expect(reason.hasPrefix("the proxy's response is not valid HTTP/1.1"))
         }
         try await withProxy([.awaitRequestHead, .awaitGate]) { rig, _ in
             try await rig.with { client in

@@ -58,7 +58,7 @@ struct SecureTests {
             ),
             ("is self-signed and not trusted", TestCertificate("s", names: names)),
             (
-                "does not lead to a trusted issuer; the last one named is “CN=Stranger”",
+                "has no trusted issuer; the last issuer in its chain is “CN=Stranger”",
                 TestCertificate("u", names: names, issuer: stranger)
             ),
             (

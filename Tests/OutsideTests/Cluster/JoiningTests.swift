@@ -80,7 +80,7 @@ extension Outside {
             #expect(readiness(node, 503, "joining"))
             #expect((try? HTTPConnection(port: node.port)) == nil)
             let said = try status(node)
-            #expect(said.contains("looking for it") && said.contains(seed), "\(said)")
+            #expect(said.contains("looking for the cluster") && said.contains(seed), "\(said)")
             #expect(readiness(node, 200, "\"fenced\":true"), "\(node.program.errors)")
             let metrics = try HTTPConnection(port: node.admin).get("/metrics").text
             #expect(metrics.contains("nuthatch_joining 1") && metrics.contains("nuthatch_fenced 1"))

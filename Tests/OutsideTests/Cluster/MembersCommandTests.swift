@@ -87,7 +87,7 @@ extension Outside {
             let result = try members(node)
             #expect(result.status == 0)
             #expect(
-                String(decoding: result.output, as: UTF8.self) == "this node is in no cluster\n")
+                String(decoding: result.output, as: UTF8.self) == "this node is not in a cluster\n")
         }
     }
 }

@@ -85,7 +85,7 @@ extension Outside {
             try stage.restart(1)
             try stage.settle(stage.nodes)
             #expect(crowd.isThere)
-            #expect(stage.nodes[0].lineCount(containing: "as many connections as may be") == 0)
+            #expect(stage.nodes[0].lineCount(containing: "maximum number of connections") == 0)
         }
 
         @Test(

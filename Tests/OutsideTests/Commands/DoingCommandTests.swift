@@ -45,7 +45,7 @@ extension Outside {
             #expect(done.status == 0 && done.text.hasPrefix("done  5 URLs: 5 fetched, 0 held"))
             #expect(try node.command("inspect", urls[4]).status == 0)
             let again = try node.command("prefetch", urls[0], origin.url("/none"))
-            #expect(again.status == 1 && again.text.contains("1 held already, 1 failed"))
+            #expect(again.status == 1 && again.text.contains("1 already cached, 1 failed"))
             #expect(again.text.contains("\(origin.url("/none"))  it answered 404"))
             let json = try node.command("prefetch", urls[1], "--json").document
             #expect(json["state"] as? String == "done" && json["urls_held"] as? Int == 1)

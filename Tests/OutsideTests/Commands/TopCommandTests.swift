@@ -13,7 +13,7 @@ extension Outside {
                 try NodeProcess.binary(),
                 ["top", "--interval", "200ms", "--node", "127.0.0.1:\(node.adminPort)"],
                 columns: 90, rows: 24)
-            #expect(terminal.shows("one node, in no cluster"))
+            #expect(terminal.shows("one node, not in a cluster"))
             return terminal
         }
 
@@ -22,9 +22,9 @@ extension Outside {
             let node = try NodeProcess()
             let terminal = try top(node)
             #expect(terminal.text.contains(Self.enter) && !terminal.isCooked)
-            #expect(terminal.shows("no image was asked for often"))
+            #expect(terminal.shows("no image was requested often"))
             terminal.press("?")
-            #expect(terminal.shows("pause; nobody is asked meanwhile"))
+            #expect(terminal.shows("pause; no node is queried"))
             terminal.press("s")
             #expect(terminal.shows("sort: requests"))
             // The column appears only on wider terminals.
@@ -44,7 +44,7 @@ extension Outside {
             let terminal = try top(node)
             #expect(terminal.shows("ready"))
             node.kill()
-            #expect(terminal.shows("silent") && terminal.shows("nobody answers"))
+            #expect(terminal.shows("silent") && terminal.shows("no node responds"))
             terminal.press("q")
             #expect(terminal.ending == 0)
         }

@@ -30,7 +30,7 @@ extension Outside {
             #expect(result.status == 1 && result.output.isEmpty)
             #expect(
                 result.errors == """
-                    deploy/run: swift 6.3 or newer is needed, found none in PATH
+                    deploy/run: Swift 6.3 or newer is required, found none in PATH
                     deploy/run: get it from https://www.swift.org/install/linux/
 
                     """)
@@ -63,7 +63,8 @@ extension Outside {
             let result = try run(["swift": "echo 'Swift version 6.1.2 (swift-6.1.2-RELEASE)'"])
             #expect(result.status == 1)
             #expect(
-                result.errors.hasPrefix("deploy/run: swift 6.3 or newer is needed, found 6.1.2\n"))
+                result.errors.hasPrefix("deploy/run: Swift 6.3 or newer is required, found 6.1.2\n")
+            )
             #expect(result.errors.contains("https://www.swift.org/install/linux/"))
         }
     }

@@ -81,7 +81,7 @@ extension Outside {
             #expect(stage.node.metric("nuthatch_memory_entries") == 2)
             let unreadable = "nuthatch_images_unfit_total{reason=\"unreadable\"}"
             #expect(stage.node.metric(unreadable) == 2)
-            #expect(stage.node.output.contains("image not kept"))
+            #expect(stage.node.output.contains("image not stored"))
         }
 
         @Test("When its only client leaves in the first bytes, an image is fetched and stored")

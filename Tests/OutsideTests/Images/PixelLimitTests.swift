@@ -50,7 +50,7 @@ extension Outside {
             #expect(stage.node.metric("nuthatch_images_unfit_total{reason=\"too_large\"}") == 2)
             // Lines are written after the responses.
             expectSoon(30, "\(stage.node.output)") {
-                stage.node.lineCount(containing: "origin answer refused", "/it") == 2
+                stage.node.lineCount(containing: "origin response refused", "/it") == 2
             }
         }
 

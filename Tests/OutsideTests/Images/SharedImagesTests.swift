@@ -35,7 +35,7 @@ extension Outside {
                 let hit = try stage.get(path)
                 #expect(hit.matches(image) && hit.isHit, "\(image): \(hit)")
             }
-            #expect(!stage.node.output.contains("image not kept"))
+            #expect(!stage.node.output.contains("image not stored"))
         }
 
         @Test("Every broken image is treated as listed")

@@ -111,7 +111,7 @@ extension Outside {
                 #expect(timeless.status == 1 && timeless.line.contains("\"\(text)\""))
             }
             let fileless = try health(["--config", "/nowhere/n.yaml"])
-            #expect(fileless.status == 1 && fileless.line.contains("there is no such file"))
+            #expect(fileless.status == 1 && fileless.line.contains("the file does not exist"))
         }
 
         @Test("Other listeners: silent, slow, endless, or no HTTP")
@@ -125,9 +125,9 @@ extension Outside {
                 "--timeout", "200ms",
             ]
             origin.on("/readyz", OriginResponse(image).delayingHead(.gate(gate)))
-            #expect(try health(flags).line.hasSuffix("did not answer within 200ms\n"))
+            #expect(try health(flags).line.hasSuffix("did not respond within 200ms\n"))
             origin.on("/readyz", OriginResponse(image).stalling(at: 100, .gate(gate)))
-            #expect(try health(flags).line.hasSuffix("did not answer within 200ms\n"))
+            #expect(try health(flags).line.hasSuffix("did not respond within 200ms\n"))
             origin.on("/readyz", closing("SSH-2.0-x\r\n"))
             #expect(try health(flags).line.hasSuffix("it is not a Nuthatch node\n"))
             origin.on("/readyz", closing("HTTP/1.1 404 N\r\n\r\na\u{1B}b"))

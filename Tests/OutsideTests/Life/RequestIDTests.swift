@@ -245,18 +245,18 @@ extension Outside {
                 let words: [String] =
                     format == "json"
                     ? [
-                        "\"message\":\"origin answer refused\"",
+                        "\"message\":\"origin response refused\"",
                         "\"request_id\":\"mine-json\"", "\"trace_id\":\"\(trace)\"",
                     ]
                     : [
-                        "origin answer refused", "request_id=mine-\(format)", "trace_id=\(trace)",
+                        "origin response refused", "request_id=mine-\(format)", "trace_id=\(trace)",
                     ]
                 expectSoon(20, "\(stage.node.lines)") {
                     stage.node.lines.contains { line in words.allSatisfy(line.contains) }
                 }
                 guard format == "text" else { continue }
                 let form =
-                    /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z info  origin answer refused \w+=.*/
+                    /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z info  origin response refused \w+=.*/
                 #expect(stage.node.lines.contains { $0.wholeMatch(of: form) != nil })
             }
         }

@@ -77,7 +77,7 @@ extension Outside {
             #expect(try ask(stage.node, origin, "/2") == other)
             try FileManager.default.removeItem(at: file)
             let refused = try stage.reload(text)
-            #expect(refused.contains("not reloaded") && refused.contains("there is no such file"))
+            #expect(refused.contains("not reloaded") && refused.contains("the file does not exist"))
             #expect(refused.contains(file.path) && refused.contains("Authorization"))
             #expect(try ask(stage.node, origin, "/3") == other)
             let start = try NodeProcess.run(["serve", "--config", stage.path])

@@ -21,19 +21,19 @@ extension Misbehaviour {
             [
                 .awaitRequestHead, .send("\(ok)Content-Length: 1000\r\n\r\n"),
                 .trickle(String(repeating: "x", count: 1000), milliseconds: 50),
-            ], seen: .broken, logged: "the whole answer did not arrive within"),
+            ], seen: .broken, logged: "the complete response did not arrive within"),
         .init(
             "sends more than its length",
             [.awaitRequestHead, .send("\(ok)\(length)\r\n")]
                 + [.sendBytes(image + image), .close], seen: .image(isStored: true),
-            logged: "more than the length"),
+            logged: "more bytes than Content-Length"),
         .init(
             "sends a line end behind its last chunk",
             [
                 .awaitRequestHead, .send("\(ok)Transfer-Encoding: chunked\r\n\r\n23\r\n"),
                 .sendBytes(image),
                 .send("\r\n0\r\n\r\n\r\n"), .close,
-            ], seen: .image(isStored: true), logged: "more than the length"),
+            ], seen: .image(isStored: true), logged: "more bytes than Content-Length"),
         .init(
             "sends a body above the limit, chunked",
             [
@@ -172,7 +172,7 @@ extension Misbehaviour {
             seen: .problem(502, "origin-redirect-refused"), logged: "169.254.169.254"),
         redirect(
             "redirects to a name of loopback", to: "http://localhost.localdomain.invalid/",
-            seen: .problem(502, "origin-unreachable"), logged: "no address is known"),
+            seen: .problem(502, "origin-unreachable"), logged: "has no address"),
         redirect(
             "redirects to another scheme", to: "gopher://a.example/",
             seen: .problem(502, "origin-redirect-refused"), logged: "http:// or https://"),

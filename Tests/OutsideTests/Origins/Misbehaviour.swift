@@ -61,7 +61,7 @@ struct Misbehaviour: Sendable {
             seen: .problem(502, "origin-answer-truncated"), logged: "without an answer"),
         .init(
             "says nothing", [.awaitRequestHead, .awaitGate], seen: .problem(504, "origin-timeout"),
-            logged: "no answer from the origin within"),
+            logged: "no response from the origin within"),
         .init(
             "speaks TLS on a plain port",
             [.awaitRequestHead, .sendBytes([0x15, 0x03, 0x01, 0x00, 0x02, 0x02, 0x46]), .close],
@@ -101,7 +101,7 @@ struct Misbehaviour: Sendable {
         .init(
             "gives its head too slowly",
             [.awaitRequestHead, .trickle("\(ok)\(length)\r\n", milliseconds: 100)],
-            seen: .problem(504, "origin-timeout"), logged: "no answer from the origin within"),
+            seen: .problem(504, "origin-timeout"), logged: "no response from the origin within"),
         .init(
             "gives its head byte by byte",
             [.awaitRequestHead, .drip("\(ok)\(length)\r\n"), .sendBytes(image)],
@@ -140,7 +140,7 @@ struct Misbehaviour: Sendable {
         .init(
             "gives interim answers without end",
             [.awaitRequestHead, .sendRepeatedly("HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n")],
-            seen: .problem(502, "origin-answer-invalid"), logged: "interim answers"),
+            seen: .problem(502, "origin-answer-invalid"), logged: "interim responses"),
         .init(
             "gives an interim answer and closes",
             [.awaitRequestHead, .send("HTTP/1.1 100 Continue\r\n\r\n"), .close],

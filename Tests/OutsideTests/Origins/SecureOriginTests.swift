@@ -41,14 +41,14 @@ extension Outside {
                 name: "of a stranger",
                 certificate: TestCertificate(
                     "u", names: names, issuer: TestCertificate("Stranger", isIssuer: true)),
-                why: "The origin's certificate does not lead to a trusted issuer"),
+                why: "The origin's certificate has no trusted issuer"),
             Fault(
                 name: "for another host",
                 certificate: TestCertificate("w", names: "DNS:b.example", issuer: authority),
                 why: "The origin's certificate is not for 127.0.0.1; it is for b.example"),
             Fault(
                 name: "old", certificate: good, isOld: true,
-                why: "The origin supports no version of TLS that is new enough"),
+                why: "The origin supports no TLS version that is allowed here"),
         ]
 
         /// Calls the body with a file of the authority's certificate and a node that trusts it.

@@ -112,10 +112,10 @@ import Wire
         let encrypted = Array(
             "-----BEGIN ENCRYPTED PRIVATE KEY-----\n-----END ENCRYPTED PRIVATE KEY-----\n".utf8)
         let cases: [(TLSIdentity, String)] = [
-            (TLSIdentity(chainPEM: [], keyPEM: good.keyPEM), "no certificate"),
-            (TLSIdentity(chainPEM: good.keyPEM, keyPEM: good.keyPEM), "no certificate"),
-            (TLSIdentity(chainPEM: good.chainPEM, keyPEM: []), "no private key"),
-            (TLSIdentity(chainPEM: good.chainPEM, keyPEM: good.chainPEM), "no private key"),
+            (TLSIdentity(chainPEM: [], keyPEM: good.keyPEM), "no PEM certificate"),
+            (TLSIdentity(chainPEM: good.keyPEM, keyPEM: good.keyPEM), "no PEM certificate"),
+            (TLSIdentity(chainPEM: good.chainPEM, keyPEM: []), "no PEM private key"),
+            (TLSIdentity(chainPEM: good.chainPEM, keyPEM: good.chainPEM), "no PEM private key"),
             (TLSIdentity(chainPEM: good.chainPEM, keyPEM: encrypted), "encrypted"),
             (
                 TLSIdentity(

@@ -41,7 +41,7 @@ import Wire
         #expect(try serve(nil, version: version).failure?.cause == .certificateMissing)
         #expect(
             try serve(nil, version: version).failure?.message
-                == "The client showed no certificate.")
+                == "The client sent no certificate.")
         #expect(
             try serve(.exampleLeaf, version: version).failure?.cause
                 == .unknownIssuer("CN=Test authority"))

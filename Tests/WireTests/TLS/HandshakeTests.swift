@@ -185,7 +185,7 @@ import Wire
             return
         }
         #expect(failure.cause == .truncated && failure.side == .origin)
-        #expect(failure.message == "The origin cut the TLS connection without close_notify.")
+        #expect(failure.message == "The origin closed the TLS connection without close_notify.")
         #expect(late.client.data == Array("200".utf8))
         #expect(late.client.session.inputClosed() == nil)
     }
@@ -204,7 +204,7 @@ import Wire
                 return
             }
             #expect(bytes.prefix(2).contains(first))
-            #expect(end.failure?.message.contains("does not speak TLS") == true)
+            #expect(end.failure?.message.contains("does not use TLS") == true)
         }
         #expect(pair.server.take().isEmpty)
     }

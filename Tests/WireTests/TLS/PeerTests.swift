@@ -65,7 +65,7 @@ import Wire
         for end in [pair.client, pair.server] {
             #expect(end.parameters == nil)
             #expect(end.failure == TLSFailure(.noSharedSecret, as: .peer))
-            #expect(end.failure?.message == "The peer does not hold the cluster secret.")
+            #expect(end.failure?.message == "The peer does not have the cluster secret.")
             #expect(end.failure?.side == .peer && end.failure?.mayRetry == false)
         }
     }

@@ -145,8 +145,8 @@ import Wire
         #expect(try self.failure(leaf)?.cause == .unknownIssuer("CN=Stranger"))
         #expect(
             try self.failure(leaf)?.message
-                == "The origin's certificate does not lead to a trusted issuer; the last one "
-                + "named is “CN=Stranger”.")
+                == "The origin's certificate has no trusted issuer; the last issuer in its "
+                + "chain is “CN=Stranger”.")
         // A forged issuer with the same name.
         let forged = TestCertificate("Test authority", isIssuer: true)
         let forgedLeaf = TestCertificate("a", names: "DNS:a.example", issuer: forged)
@@ -177,7 +177,7 @@ import Wire
         #expect(throws: TLSSetupError.noTrust) {
             try TLSClientContext(TLSClientSettings(trustsSystem: false))
         }
-        #expect(throws: TLSSetupError.issuers(reason: "there is no certificate in PEM")) {
+        #expect(throws: TLSSetupError.issuers(reason: "the file has no PEM certificate")) {
             try TLSClientContext(TLSClientSettings(issuersPEM: [1, 2, 3]))
         }
     }
@@ -190,7 +190,7 @@ import Wire
         #expect(pair.client.failure?.cause == .alert(112))
         #expect(
             pair.client.failure?.message
-                == "The origin refused with the TLS alert unrecognized_name.")
+                == "The origin refused the connection with the TLS alert unrecognized_name.")
         let other = try self.pair80()
         #expect(other?.mayRetry == true)
     }

@@ -103,7 +103,7 @@ extension UInt64: FixedSizeValue {
     package func put(into writer: inout StructureWriter) { writer.put(self) }
 }
 
-/// A value of which several are sent in one frame, each in a field of its own.
+/// A value that may occur several times in one frame, each time in a separate field.
 package protocol BatchElement: FixedSizeValue {
     /// The kind of the frame.
     static var kind: PeerFrameKind { get }

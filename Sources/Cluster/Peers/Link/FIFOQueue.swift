@@ -1,6 +1,6 @@
 /// A first-in, first-out queue with amortised constant time per call.
 package struct FIFOQueue<Element: Sendable>: Sendable {
-    /// The elements, of which those before ``head`` were removed.
+    /// The elements; those before ``head`` were removed.
     private var elements: [Element?] = []
     private var head = 0
 

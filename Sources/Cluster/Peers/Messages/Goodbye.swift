@@ -71,10 +71,10 @@ extension Goodbye {
     package init(_ reason: CloseReason, _ text: String? = nil) {
         let usual =
             switch reason {
-            case .redundant: "another connection between the two is used"
+            case .redundant: "another connection between the nodes is used"
             case .selfDial: "the process connected to itself"
-            case .silent: "no answer to a ping"
-            case .dead: "believed dead, dialled anew"
+            case .silent: "no response to a ping"
+            case .dead: "believed dead; it is dialled again"
             case .superseded: "a newer process of the node has connected"
             case .duplicateIdentity: "another live process has the same node id"
             case .clusterFull: "the cluster has the maximum number of members"

@@ -120,7 +120,7 @@ struct SimulatedReplica: Sendable {
 
     // MARK: Events
 
-    /// Performs a call with its effects, checks the invariants, and returns what was applied.
+    /// Performs a call with its effects, checks the invariants, and returns the applied records.
     mutating func run(_ world: inout SimulatedWorld, _ call: Call) -> [AppliedInvalidation] {
         guard var exchange = replication else { return [] }
         // Moved out, so that the mutation does not copy it.

@@ -46,7 +46,7 @@ extension DiskLog {
             if view.shards.remove(digest, ifAt: entry.location) { counters.add(.lostRecords) }
         }
         guard let (digest, entry) = rest.first else { return }
-        let why = "its segment cannot be read, nor can \(rest.count - 1) more be found in it"
+        let why = "its segment cannot be read; \(rest.count - 1) more records in it are lost"
         view.removeUnreadable(digest, entry, use, why: why)
     }
 
@@ -65,7 +65,7 @@ extension DiskLog {
         count: UInt8, now: Int64
     ) -> Bool {
         guard let original = ReclaimedRecord(entry, use, in: view) else {
-            view.removeUnreadable(found.digest, entry, use, why: "it does not check")
+            view.removeUnreadable(found.digest, entry, use, why: "its checksum does not match")
             return true
         }
         // Before the record is assigned a position, which would stay empty.
@@ -96,7 +96,7 @@ extension DiskLog {
             location = try segments.append(original, accessCount: count, at: offset)
         } catch {
             guard error == .unreadable else { return false }
-            view.removeUnreadable(digest, old, original.use, why: "it does not check")
+            view.removeUnreadable(digest, old, original.use, why: "its checksum does not match")
             return true
         }
         let moved = DiskEntry(

@@ -1,7 +1,7 @@
 package import Ground
 package import Tiers
 
-/// The writer of a node's log; only it changes what is on disk.
+/// The writer of a node's log, and the only one that changes its files.
 ///
 /// It decides, with ``Tiers/ReclaimPolicy``, what the log keeps, on one thread, and never blocks a
 /// reader, except as ``SegmentSlot`` describes. When a system call fails, the data being written is

@@ -154,7 +154,7 @@ struct RecoveredLog {
     }
 }
 
-/// The mark files of an earlier version, whose invalidations cannot be read any more.
+/// The mark files of an earlier version, whose invalidations can no longer be read.
 struct LegacyMarkFiles {
     private let volume: any DiskVolume
     /// True while emptied files exist: they signal missing marks until the journal does.

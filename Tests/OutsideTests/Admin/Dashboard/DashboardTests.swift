@@ -45,7 +45,7 @@ extension Outside {
             let page = try DashboardStage(stage.node)
             try page.goLive()
             #expect(try page.text("hit-ratio") == "–")
-            #expect(try page.text("hot-empty").hasPrefix("Nothing is kept here yet."))
+            #expect(try page.text("hot-empty").hasPrefix("Nothing is stored here yet."))
             // One second of load is enough for a figure; more would only burden the machine.
             let load = ImageLoad(
                 port: stage.node.port, connections: 1, seed: 1, [(stage.target(path), image)])
@@ -132,11 +132,11 @@ extension Outside {
                 #expect(said.contains(words), "\(words)")
             }
             // This node has no disk.
-            #expect(said.contains("Accessescounted where it is on disk"))
+            #expect(said.contains("Accessescounted only on disk"))
             try page.click("#inspect-result .buttons button")
             #expect(try page.element("#purge-lines").property("value") == stage.origin.url(path))
             try page.browser.press(.enter)
-            try page.wait("inspect-result", says: "Not held here")
+            try page.wait("inspect-result", says: "Not stored here")
             try field.clear()
             // Markup in a name is shown as text.
             try field.type("http://127.0.0.1/<img src=x onerror=document.title=1>")
