@@ -22,7 +22,7 @@ extension Outside {
             #expect(result.status == 0 && result.errors.isEmpty, "\(result.errors)")
             #expect(result.line("health") == "health    ready")
             #expect(result.line("requests").contains("hit ratio 50.0% of requests"))
-            #expect(result.line("cluster") == "cluster   in none")
+            #expect(result.line("cluster") == "cluster   none")
             #expect(!result.text.contains("\u{1B}"))
             let json = try stage.node.command("status", "--json").document
             let statistics = json["statistics"] as? [String: Any]
@@ -76,7 +76,7 @@ extension Outside {
             _ = try stage.get("/a")
             let held = try stage.node.command("inspect", url, "--head")
             #expect(held.status == 0 && held.line("now").contains("fresh: fresh for"))
-            #expect(held.line("answer") == "answer  200 image/png, 19.5 KiB")
+            #expect(held.line("response") == "response  200 image/png, 19.5 KiB")
             #expect(held.text.contains("\ncontent-type: image/png\n"))
             let json = try stage.node.command("inspect", url, "--json").document
             #expect((json["variants"] as? [Any])?.count == 1 && json["url"] as? String == url)
