@@ -16,8 +16,8 @@ package struct Ballot: Hashable, Comparable, Sendable {
 
     /// Creates the ballot of repeated votes for a decided change; see
     /// ``VoterSetConsensus/repeatVote(synced:records:)``.
-    init(repeatingExcluding gone: [NodeID]) {
-        self.init(round: 1, proposer: NodeID(low: 0, high: 0), excluding: gone)
+    init(repeatingExcluding removed: [NodeID]) {
+        self.init(round: 1, proposer: NodeID(low: 0, high: 0), excluding: removed)
     }
 
     /// True for the ballot of repeated votes, which has no proposer and is lower than all others.
@@ -132,7 +132,7 @@ package struct VoterSetView: Hashable, Sendable {
 /// The encoding of ballots, votes and consensus records: structures, decoded as strictly as sets.
 extension Ballot {
     private enum Tag {
-        static let without: UInt16 = 1
+        static let excluded: UInt16 = 1
     }
 
     private static let fixedBytes = 26
@@ -146,7 +146,7 @@ extension Ballot {
         writer.put(round)
         writer.put(proposer)
         writer.endFixedPart()
-        writer.putField(Tag.without, list: excluded)
+        writer.putField(Tag.excluded, list: excluded)
         return writer.bytes
     }
 
@@ -161,7 +161,7 @@ extension Ballot {
         _ bytes: Span<UInt8>, in kind: PeerFrameKind
     ) throws(PeerFault) -> Ballot {
         var fields = try UniqueFields(
-            bytes, fixedBytes: fixedBytes, in: kind, Tag.without...Tag.without)
+            bytes, fixedBytes: fixedBytes, in: kind, Tag.excluded...Tag.excluded)
         let round = bytes.little64(at: 2)
         guard (1...VoterSet.generationMax).contains(round) else { throw .malformed(kind) }
         var ballot = Ballot(round: round, proposer: NodeID(bytes, at: 10))
@@ -230,7 +230,7 @@ extension ConsensusRecord {
         static let voted: UInt16 = 4
         /// The change, only in a vote.
         static let change: UInt16 = 5
-        static let holds: UInt16 = 6
+        static let synced: UInt16 = 6
     }
 
     private static let fixedBytes = 20
@@ -258,10 +258,10 @@ extension ConsensusRecord {
         switch body {
         case .joined(let previous?): writer.putField(Tag.previous, try previous.bytes())
         case .promise(let voted?): writer.putField(Tag.voted, try voted.bytes())
-        case .vote(let change, let holds):
-            guard holds.count <= Self.positionsMax else { throw .tooLong }
+        case .vote(let change, let synced):
+            guard synced.count <= Self.positionsMax else { throw .tooLong }
             writer.putField(Tag.change, try change.bytes())
-            writer.putField(Tag.holds, list: holds)
+            writer.putField(Tag.synced, list: synced)
         case .joined(nil), .promise(nil): break
         }
         return writer.bytes
@@ -279,10 +279,10 @@ extension ConsensusRecord {
         _ bytes: Span<UInt8>, in frame: PeerFrameKind
     ) throws(PeerFault) -> ConsensusRecord {
         var fields = try UniqueFields(
-            bytes, fixedBytes: fixedBytes, in: frame, Tag.base...Tag.holds)
+            bytes, fixedBytes: fixedBytes, in: frame, Tag.base...Tag.synced)
         var (base, previous): (VoterSet?, VoterSet?)
         var (ballot, voted, change): (Ballot?, Vote?, VoterSetChange?)
-        var holds: [StreamPosition]?
+        var synced: [StreamPosition]?
         while let field = try fields.next(bytes) {
             let value = bytes.extracting(field.range)
             switch field.tag {
@@ -291,17 +291,17 @@ extension ConsensusRecord {
             case Tag.previous: previous = try .read(value, in: frame)
             case Tag.voted: voted = try .read(value, in: frame)
             case Tag.change: change = try .read(value, in: frame)
-            default: holds = try fields.structure.list(bytes, field, countMax: positionsMax)
+            default: synced = try fields.structure.list(bytes, field, countMax: positionsMax)
             }
         }
         guard let kind = Kind(rawValue: bytes[2]), let base, let ballot else {
             throw .malformed(frame)
         }
         let body: Payload
-        switch (kind, previous, voted, change, holds) {
+        switch (kind, previous, voted, change, synced) {
         case (.joined, let previous, nil, nil, nil): body = .joined(previous: previous)
         case (.promise, nil, let voted, nil, nil): body = .promise(voted: voted)
-        case (.vote, nil, nil, let change?, let holds): body = .vote(change, synced: holds ?? [])
+        case (.vote, nil, nil, let change?, let synced): body = .vote(change, synced: synced ?? [])
         default: throw .malformed(frame)
         }
         return ConsensusRecord(

@@ -89,7 +89,7 @@ package struct FenceCoordinator: Sendable {
     /// confirmation.
     ///
     /// Both are of this moment and must not be kept for later.
-    package func view(at now: Instant) -> (view: VoterSetView, holds: [StreamPosition]) {
+    package func view(at now: Instant) -> (view: VoterSetView, synced: [StreamPosition]) {
         // A node that leaves stays connected for a moment after it was removed. It must not be
         // added again: no majority could settle that set.
         let isCurrent = window.isCurrent(at: now) && !isLeaving
@@ -111,8 +111,9 @@ package struct FenceCoordinator: Sendable {
         }
         // After a restart this node does not know the former set, which may have been smaller by
         // one.
-        let isYoung = recentlyStartedUntil[own] != nil
-        return isUnknown || (isYoung && recentlyStartedUntil.count > (set.members.count - 1) / 2)
+        let isRecentlyStarted = recentlyStartedUntil[own] != nil
+        return isUnknown
+            || (isRecentlyStarted && recentlyStartedUntil.count > (set.members.count - 1) / 2)
     }
 
     private mutating func expireTimers(_ now: Instant) {

@@ -234,8 +234,8 @@ extension VoterConfiguration {
 
 extension VoterSetChange {
     private enum Kind: UInt8 {
-        case count = 1
-        case forget = 2
+        case add = 1
+        case remove = 2
     }
 
     private enum Tag {
@@ -250,8 +250,8 @@ extension VoterSetChange {
     package func bytes() throws(InvalidationFault) -> [UInt8] {
         let (kind, nodes) =
             switch self {
-            case .add(let node): (Kind.count, [node])
-            case .remove(let nodes): (Kind.forget, nodes)
+            case .add(let node): (Kind.add, [node])
+            case .remove(let nodes): (Kind.remove, nodes)
             }
         guard nodes.count <= VoterSet.membersMax else { throw .tooLong }
         var writer = StructureWriter()
@@ -280,8 +280,8 @@ extension VoterSetChange {
         }
         guard let nodes, nodes.isAscending else { throw .malformed(frame) }
         switch Kind(rawValue: bytes[2]) {
-        case .count where nodes.count == 1: return .add(nodes[0])
-        case .forget: return .remove(nodes)
+        case .add where nodes.count == 1: return .add(nodes[0])
+        case .remove: return .remove(nodes)
         default: throw .malformed(frame)
         }
     }

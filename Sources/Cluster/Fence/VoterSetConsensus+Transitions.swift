@@ -94,12 +94,12 @@ extension VoterSetConsensus {
     /// lost.
     ///
     /// - Parameters:
-    ///   - gone: Members that do not run, by order of the operator; a majority of the others
+    ///   - lost: Members that do not run, by order of the operator; a majority of the others
     ///     removes them next.
     ///   - now: The current time.
-    package mutating func updateSettled(excluding gone: [NodeID] = [], now: Instant) {
+    package mutating func updateSettled(excluding lost: [NodeID] = [], now: Instant) {
         guard let configuration, let base = configuration.previous else { return }
-        let holders = configuration.set.members.filter { !gone.contains($0) }
+        let holders = configuration.set.members.filter { !lost.contains($0) }
         var common: [ProcessID: UInt64] = [:]
         /// Returns how far a majority of the holders is in a stream.
         func count(of process: ProcessID) -> UInt64 {
@@ -111,8 +111,8 @@ extension VoterSetConsensus {
         }
         let isSettled = votes(on: base).contains { cast in
             let held = cast.filter { record in
-                guard case .vote(_, let holds) = record.body else { return false }
-                return holds.allSatisfy { $0.count <= count(of: $0.process) }
+                guard case .vote(_, let synced) = record.body else { return false }
+                return synced.allSatisfy { $0.count <= count(of: $0.process) }
             }
             return base.isMajority(held.map(\.member), excluding: cast[0].ballot.excluded)
         }

@@ -116,14 +116,14 @@ extension VoterSetConsensus {
             $0.member == own && $0.base == previous && $0.ballot.isRepeated
         }
         guard !isSynced, let change = previous.change(to: set) else { return }
-        var gone: [NodeID] = []
+        var removed: [NodeID] = []
         if case .remove(let nodes) = change, previous.quorumsIntersect(excludingCount: nodes.count)
         {
-            gone = nodes
+            removed = nodes
         }
         output.append(
             ConsensusRecord(
-                base: previous, member: own, ballot: Ballot(repeatingExcluding: gone),
+                base: previous, member: own, ballot: Ballot(repeatingExcluding: removed),
                 body: .vote(change, synced: synced)))
     }
 

@@ -94,14 +94,14 @@ package enum InvalidationFault: Error, Hashable, Sendable {
 extension Invalidation {
     fileprivate enum Kind: UInt8 {
         case purge = 1
-        case count = 2
+        case consensus = 2
     }
 
     fileprivate enum Tag {
         static let id: UInt16 = 1
         /// The tag of the list of targets.
         static let target: UInt16 = 2
-        static let count: UInt16 = 3
+        static let consensus: UInt16 = 3
     }
 
     private static let fixedBytes = 4
@@ -126,10 +126,10 @@ extension Invalidation {
                 writer.putField(Tag.target, target.bytes)
             }
         case .consensus(let record):
-            writer.put(Kind.count.rawValue)
+            writer.put(Kind.consensus.rawValue)
             writer.put(UInt8(0))
             writer.endFixedPart()
-            writer.putField(Tag.count, try record.bytes())
+            writer.putField(Tag.consensus, try record.bytes())
         case .unrecognized: break
         }
         writer.putField(Tag.id, unlessEmpty: clientID)
@@ -147,7 +147,7 @@ extension Invalidation {
     static func isConsensus(_ content: [UInt8]) -> Bool { isConsensus(content.span) }
 
     static func isConsensus(_ content: Span<UInt8>) -> Bool {
-        content.count >= fixedBytes && content[2] == Kind.count.rawValue
+        content.count >= fixedBytes && content[2] == Kind.consensus.rawValue
     }
 
     /// Decodes `content`; malformed content becomes ``Action/unrecognized(_:)``.
@@ -182,14 +182,14 @@ extension Invalidation {
         var structure = try StructureReader(
             content, fixedBytes: Self.fixedBytes, in: .invalidations)
         var targets: [PurgeTarget] = []
-        var count: ConsensusRecord?
+        var record: ConsensusRecord?
         var isWhole = true
         let kind = Kind(rawValue: content[2])
         while let field = try structure.next(content) {
             switch field.tag {
-            case Tag.count where kind == .count:
-                count = try .read(content.extracting(field.range), in: .invalidations)
-            case Tag.id where kind != .count:
+            case Tag.consensus where kind == .consensus:
+                record = try .read(content.extracting(field.range), in: .invalidations)
+            case Tag.id where kind != .consensus:
                 // A longer id was not made by a client.
                 if field.range.count <= Self.idBytesMax { clientID = content.copy(field.range) }
             case Tag.target:
@@ -207,9 +207,9 @@ extension Invalidation {
                 !clientID.isEmpty
             else { return false }
             action = .purge(Purge(mode, targets))
-        case .count:
-            guard let count else { return false }
-            action = .consensus(count)
+        case .consensus:
+            guard let record else { return false }
+            action = .consensus(record)
         case nil: return false
         }
         return true

@@ -253,9 +253,9 @@ struct RetiredStreams: Sendable {
         if counts[position.process] == nil { order.append(position.process) }
         counts[position.process] = max(position.count, counts[position.process] ?? 0)
         guard counts.count > countMax else { return nil }
-        let gone = order.removeFirst()
-        counts[gone] = nil
-        return gone
+        let forgotten = order.removeFirst()
+        counts[forgotten] = nil
+        return forgotten
     }
 
     /// Removes a stream that continues and returns its last number; `nil` if it was not retired.

@@ -13,7 +13,7 @@ package import Ground
 package struct Journal: Sendable {
     /// The node that the journal belongs to.
     package let node: NodeID
-    /// The boot epoch of this run.
+    /// The boot epoch of this process.
     package let epoch: UInt64
     /// The limits.
     package let settings: Settings
@@ -24,7 +24,7 @@ package struct Journal: Sendable {
     /// The number of bytes that the last refused write lacked.
     private var shortage = 0
 
-    /// Creates the journal of a run.
+    /// Creates the journal of a process.
     ///
     /// - Parameters:
     ///   - node: The node.
@@ -129,7 +129,7 @@ package struct Journal: Sendable {
 struct JournalLayout: Sendable {
     /// The valid files by number; the last one is active if ``isOpen``.
     var files: [JournalFile] = []
-    /// True if the last file was begun in this run and no write has failed since.
+    /// True if the last file was begun by this process and no write has failed since.
     var isOpen = false
     /// The invalid files that may exist, with their maximum sizes in bytes.
     var filesToDelete: [UInt64: Int] = [:]

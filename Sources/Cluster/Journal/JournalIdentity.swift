@@ -7,7 +7,7 @@ package struct JournalIdentity: Hashable, Sendable {
     package var node: NodeID
     /// The boot epoch in which the journal was last begun; 0 if it never was.
     ///
-    /// A run's promises to other nodes are in the journal first, and the run's journal is begun
+    /// A process's promises to other nodes are in the journal first, and its journal is begun
     /// before this file names it. So a start that ended before that has promised nothing. Only
     /// after a loss this file is written first, so that the loss is detected again until there is a
     /// new journal.

@@ -80,7 +80,7 @@ extension JournalItem {
     enum Tag {
         static let element: UInt16 = 1
         static let configuration: UInt16 = 1
-        static let void: UInt16 = 2
+        static let tombstone: UInt16 = 2
     }
 
     /// The kind and content of the encoded item, without its head.
@@ -137,7 +137,7 @@ extension ConsensusRecord {
     /// The encoded record, which cannot be too long because it was encoded before.
     fileprivate var encodedBytes: [UInt8] {
         guard let bytes = try? bytes() else {
-            preconditionFailure("a record of the count that the log cannot have: \(self)")
+            preconditionFailure("a consensus record that cannot be encoded: \(self)")
         }
         return bytes
     }
@@ -188,7 +188,7 @@ extension StructureWriter {
         put(checkpoint.latestVersion)
         endFixedPart()
         putFields(JournalItem.Tag.element, checkpoint.files)
-        putFields(JournalItem.Tag.void, checkpoint.tombstones)
+        putFields(JournalItem.Tag.tombstone, checkpoint.tombstones)
     }
 }
 
@@ -264,7 +264,7 @@ extension JournalItem {
         while let field = try structure.next(content) {
             switch field.tag {
             case Tag.element: checkpoint.files.append(try structure.fixedSizeValue(content, field))
-            case Tag.void:
+            case Tag.tombstone:
                 checkpoint.tombstones.append(try structure.fixedSizeValue(content, field))
             default: continue
             }

@@ -123,12 +123,8 @@ package struct JournalRecovery: Sendable {
         guard let header = header(number, file, isRequired: file.count > JournalHeader.bytesCount)
         else { return }
         var reading = JournalFileScan(header, file)
-        guard reading.hasCheckpoint else {
-            if reading.lostSyncedData(file) { recordDamage(reading, number) }
-            unfinished.append(header)
-            return
-        }
         if reading.lostSyncedData(file) { recordDamage(reading, number) }
+        guard reading.hasCheckpoint else { return unfinished.append(header) }
         candidates.removeAll()
         layout.state = reading.state
         marks = reading.marks

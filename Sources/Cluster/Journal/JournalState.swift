@@ -5,7 +5,7 @@ import Ground
 /// Writing and reading an item apply it in the same way.
 struct JournalState: Sendable {
     /// The positions up to which records need not be kept, of streams that are not retired.
-    private(set) var floors: [ProcessID: UInt64] = [:]
+    private var floors = PositionVector()
     /// The retired streams.
     private(set) var retired: [ProcessID: RetiredStream] = [:]
     /// The positions before which the items of a stream are invalid.
@@ -31,18 +31,18 @@ struct JournalState: Sendable {
         case .record(let record, let count): recordWritten(record.id.stream, count, epoch)
         case .floor(let position, let count):
             recordWritten(position.process, count, epoch)
-            raise(position)
+            floors.merge(position)
         case .localPurge(_, let count): raiseLatestVersion(count, epoch)
         case .marks(_, let version): release(version)
         case .dropped(let positions):
             for position in positions {
                 revive(position.process)
-                raise(position)
+                floors.merge(position)
             }
         case .retired(let positions): for position in positions { retire(position) }
         case .forgotten(let processes):
             for process in processes {
-                floors[process] = nil
+                floors.remove(process)
                 retired[process] = nil
                 tombstones[process] = place
             }
@@ -56,7 +56,9 @@ struct JournalState: Sendable {
         case .checkpoint(let checkpoint):
             self = JournalState()
             latestVersion = checkpoint.latestVersion
-            for void in checkpoint.tombstones { tombstones[void.process] = void.before }
+            for tombstone in checkpoint.tombstones {
+                tombstones[tombstone.process] = tombstone.before
+            }
         case .filesRemoved, .checkpointEnd: break
         }
     }
@@ -85,15 +87,11 @@ struct JournalState: Sendable {
     /// Revives a retired stream, which continues behind its last number.
     private mutating func revive(_ process: ProcessID) {
         guard let last = retired.removeValue(forKey: process) else { return }
-        raise(StreamPosition(process: process, count: last.count))
-    }
-
-    private mutating func raise(_ position: StreamPosition) {
-        floors[position.process] = max(floors[position.process] ?? 0, position.count)
+        floors.merge(StreamPosition(process: process, count: last.count))
     }
 
     private mutating func retire(_ position: StreamPosition) {
-        floors[position.process] = nil
+        floors.remove(position.process)
         let before = retired[position.process]
         retirementCount += 1
         retired[position.process] = RetiredStream(
@@ -103,8 +101,7 @@ struct JournalState: Sendable {
     /// Returns true if a record at `place`, or before it in its file, need not be kept.
     func isObsolete(_ name: RecordID, at place: JournalPosition) -> Bool {
         if let before = tombstones[name.stream], place < before { return true }
-        return name.number <= floors[name.stream] ?? 0
-            || name.number <= retired[name.stream]?.count ?? 0
+        return floors.covers(name.position) || name.number <= retired[name.stream]?.count ?? 0
     }
 
     /// Drops the tombstones at positions before `file`, which no longer have an effect.
@@ -115,10 +112,7 @@ struct JournalState: Sendable {
     // MARK: Checkpoints
 
     /// The floors, by process.
-    var floorPositions: [StreamPosition] {
-        floors.map { StreamPosition(process: $0.key, count: $0.value) }
-            .sorted { $0.process < $1.process }
-    }
+    var floorPositions: [StreamPosition] { floors.positions }
 
     /// The last positions of the retired streams, in order of retirement.
     var retiredPositions: [StreamPosition] {
@@ -133,13 +127,14 @@ struct JournalState: Sendable {
     ///   - marks: The marks of invalidations up to ``releasedVersion``, in pieces.
     /// - Returns: The items in the order in which they are written.
     func items(files: [JournalPosition], marks: [[UInt8]]) -> [JournalItem] {
-        let voids = tombstones.map {
+        let tombstones = tombstones.map {
             JournalCheckpoint.Tombstone(process: $0.key, before: $0.value)
         }
         .sorted { $0.process < $1.process }
         var items: [JournalItem] = [
             .checkpoint(
-                JournalCheckpoint(files: files, tombstones: voids, latestVersion: latestVersion))
+                JournalCheckpoint(
+                    files: files, tombstones: tombstones, latestVersion: latestVersion))
         ]
         if !floors.isEmpty { items.append(.dropped(floorPositions)) }
         if !retired.isEmpty { items.append(.retired(retiredPositions)) }

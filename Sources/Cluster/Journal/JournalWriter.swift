@@ -47,13 +47,13 @@ struct JournalWriter {
     /// Removes the files that need not be kept, after writing marks of what they invalidated.
     private mutating func removeFiles(_ marks: MarkProvider, using dice: inout SplitMix64) {
         let before = layout.state.releasedVersion
-        let gone = takeObsoleteFiles()
-        guard !gone.isEmpty else { return }
+        let obsolete = takeObsoleteFiles()
+        guard !obsolete.isEmpty else { return }
         let after = layout.state.releasedVersion
         for piece in after > before ? marks(before, after) : [] {
             put([.marks(piece, upTo: after)], marks, using: &dice)
         }
-        put([.filesRemoved(gone)], marks, using: &dice)
+        put([.filesRemoved(obsolete)], marks, using: &dice)
     }
 
     /// Returns the resulting layout and the effects.
@@ -134,15 +134,15 @@ struct JournalWriter {
     /// Removes obsolete files from the layout and returns their numbers; the next write deletes
     /// them.
     private mutating func takeObsoleteFiles() -> [UInt64] {
-        var gone: [UInt64] = []
+        var obsolete: [UInt64] = []
         for (index, file) in layout.files.enumerated() {
             let isLast = layout.isOpen && index == layout.files.count - 1
             guard !isLast, file.livePositions(layout.state).isEmpty else { continue }
-            gone.append(file.number)
+            obsolete.append(file.number)
             layout.filesToDelete[file.number] = file.bytesCount
             layout.state.release(file.latestVersion)
         }
-        layout.files.removeAll { gone.contains($0.number) }
-        return gone
+        layout.files.removeAll { obsolete.contains($0.number) }
+        return obsolete
     }
 }

@@ -113,9 +113,9 @@ package struct ClusterDiscovery: Sendable {
     ///
     /// Each comes with the reason as far as it is known, such as `b:8082: connection refused`.
     package func missingSeeds(_ others: DiscoveryView) -> [String] {
-        let places = seeds.map { unresponsive(among: $0, others) } ?? []
+        let addresses = seeds.map { unresponsive(among: $0, others) } ?? []
         let names = failures.keys.filter { seeds?.contains($0) != true }
-        return Set(places + names).map { "\($0): \(failures[$0] ?? "no response")" }.sorted()
+        return Set(addresses + names).map { "\($0): \(failures[$0] ?? "no response")" }.sorted()
     }
 
     /// Returns true if the node may serve, given its view of the `others`.

@@ -119,7 +119,7 @@ package struct Incarnation: Hashable, Comparable, Sendable {
     }
 }
 
-/// The identity of one run of a node: 128 random bits, drawn at each start and never reused.
+/// The identity of one process of a node: 128 random bits, drawn at each start and never reused.
 ///
 /// Of two processes with one node id the newer wins. Invalidations are numbered per process id.
 package struct ProcessID: Hashable, Sendable, CustomStringConvertible {

@@ -29,7 +29,7 @@ package struct InvalidationReplication: Sendable {
     package struct InitialState: Sendable {
         /// The node's id.
         package var node: NodeID
-        /// The process id, drawn at random for this run.
+        /// The process id, drawn at random at its start.
         package var process: ProcessID
         /// The settings.
         package var settings = Settings()

@@ -8,14 +8,14 @@ extension Ring {
     /// computed from scratch, which is then cheaper.
     package func changed(to members: [RingMember]) -> Ring {
         let (before, after) = (Set(self.members), Set(members))
-        let gone = self.members.filter { !after.contains($0) }
-        let come = members.filter { !before.contains($0) }
-        if gone.isEmpty && come.isEmpty { return self }
-        let cost = gone.count * Self.removalCost + come.count * Self.additionCost
+        let removed = self.members.filter { !after.contains($0) }
+        let added = members.filter { !before.contains($0) }
+        if removed.isEmpty && added.isEmpty { return self }
+        let cost = removed.count * Self.removalCost + added.count * Self.additionCost
         guard cost < members.count else { return Ring(members: members) }
         var ring = self
-        for member in gone { ring = ring.removing(member.id) }
-        for member in come { ring = ring.adding(member) }
+        for member in removed { ring = ring.removing(member.id) }
+        for member in added { ring = ring.adding(member) }
         return ring
     }
 

@@ -21,7 +21,7 @@ package final class Ring: Sendable {
     package static let membersMax = 256
     /// The maximum number of members that a ring can be computed for; simulations exceed clusters.
     package static let computableMax = 4_096
-    /// The maximum list length: 2 owners, 3 former owners to ask, and 3 spares for unreachable
+    /// The maximum list length: 2 owners, 3 former owners to query, and 3 spares for unreachable
     /// nodes.
     package static let ownersPerSlotMax = 8
 

@@ -1,4 +1,4 @@
-package import Ground
+import Ground
 
 /// The merged touches of all event loops until they are sent or applied in batches.
 ///
@@ -18,8 +18,6 @@ package struct TouchQueue: Sendable {
 
     /// The maximum number of entries in a batch; a full batch is forwarded without further delay.
     package static let batchKeys = 1_024
-    /// The maximum time that a touch waits before it is forwarded.
-    package static let batchInterval = Interval.seconds(5)
 
     /// Creates an empty queue for `keysMax` entries.
     package init(keysMax: Int) {

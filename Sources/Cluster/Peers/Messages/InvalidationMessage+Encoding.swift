@@ -26,7 +26,7 @@ extension InvalidationMessage {
         static let hasVoted = Flags(rawValue: 1 << 2)
         static let isCurrent = Flags(rawValue: 1 << 3)
         static let isUnchanged = Flags(rawValue: 1 << 4)
-        static let isYoung = Flags(rawValue: 1 << 5)
+        static let isRecentlyStarted = Flags(rawValue: 1 << 5)
         /// In a confirmation, members and voter set equal those of the earlier one with this
         /// digest.
         static let isAbbreviated = Flags(rawValue: 1 << 6)
@@ -168,7 +168,7 @@ extension InvalidationMessage.Flags {
         self = []
         if view.hasVoted { insert(.hasVoted) }
         if view.isCurrent { insert(.isCurrent) }
-        if view.isRecentlyStarted { insert(.isYoung) }
+        if view.isRecentlyStarted { insert(.isRecentlyStarted) }
     }
 
     /// Returns the view that these flags and the other fields of a message describe.
@@ -176,7 +176,7 @@ extension InvalidationMessage.Flags {
         VoterSetView(
             configuration: configuration, hasVoted: contains(.hasVoted),
             isCurrent: contains(.isCurrent),
-            isRecentlyStarted: contains(.isYoung), nominee: nominee)
+            isRecentlyStarted: contains(.isRecentlyStarted), nominee: nominee)
     }
 }
 

@@ -12,7 +12,7 @@ package struct InvalidationMessageDecoder: Sendable {
     package var peerSupportsDigests: Bool { lastMembership != nil }
 
     private struct PartialReply: Sendable {
-        var holds: [StreamPosition] = []
+        var synced: [StreamPosition] = []
         var retired: [StreamPosition] = []
     }
 
@@ -144,7 +144,7 @@ package struct InvalidationMessageDecoder: Sendable {
         partialReply = nil
         while let field = try structure.next(payload) {
             switch field.tag {
-            case Tag.position: positions.holds.append(try structure.fixedSizeValue(payload, field))
+            case Tag.position: positions.synced.append(try structure.fixedSizeValue(payload, field))
             case Tag.retired: positions.retired.append(try structure.fixedSizeValue(payload, field))
             case Tag.voterSet:
                 configuration = try .read(payload.extracting(field.range), in: .roundReply)
@@ -154,7 +154,7 @@ package struct InvalidationMessageDecoder: Sendable {
             }
         }
         guard
-            max(positions.holds.count, positions.retired.count) <= PeerProtocol.messagePositionsMax
+            max(positions.synced.count, positions.retired.count) <= PeerProtocol.messagePositionsMax
         else { throw .tooLong(.positions) }
         guard !flags.contains(.hasMore) else {
             partialReply = positions
@@ -167,7 +167,7 @@ package struct InvalidationMessageDecoder: Sendable {
         }
         let round = flags.contains(.hasRound) ? payload.little64(at: 4) : nil
         return .roundResponse(
-            FenceResponse(round: round, synced: positions.holds, view: view),
+            FenceResponse(round: round, synced: positions.synced, view: view),
             retired: positions.retired)
     }
 }

@@ -112,7 +112,7 @@ package struct PeerEntry: Hashable, Sendable {
         static let head: UInt16 = 1
         static let tag: UInt16 = 2
         static let key: UInt16 = 3
-        static let places: UInt16 = 4
+        static let headOffsets: UInt16 = 4
         static let policy: UInt16 = 5
     }
 
@@ -140,7 +140,7 @@ package struct PeerEntry: Hashable, Sendable {
         writer.putField(Tag.head, unlessEmpty: head)
         for tag in tags { writer.putField(Tag.tag, tag) }
         writer.putField(Tag.key, unlessEmpty: key)
-        if let headOffsets { writer.putField(Tag.places, value: headOffsets) }
+        if let headOffsets { writer.putField(Tag.headOffsets, value: headOffsets) }
         if policyDigest != 0 { writer.putField(Tag.policy, value: policyDigest) }
         return try writer.frame(kind, stream: stream)
     }
@@ -159,7 +159,7 @@ package struct PeerEntry: Hashable, Sendable {
             case Tag.head: head = payload.copy(field.range)
             case Tag.tag: tags.append(payload.copy(field.range))
             case Tag.key: key = payload.copy(field.range)
-            case Tag.places: headOffsets = try structure.fixedSizeValue(payload, field)
+            case Tag.headOffsets: headOffsets = try structure.fixedSizeValue(payload, field)
             case Tag.policy: policyDigest = try structure.fixedSizeValue(payload, field)
             default: continue
             }
