@@ -94,7 +94,8 @@ package struct LogLevelDocument: AdminDocument {
     /// The level, one of ``levels``.
     package var level = ""
 
-    /// The accepted levels, the least severe first: those of swift-log, which this room may not use.
+    /// The accepted levels, the least severe first: those of swift-log, which this room may not
+    /// use.
     package static let levels = [
         "trace", "debug", "info", "notice", "warning", "error", "critical",
     ]

@@ -155,8 +155,8 @@ package struct CommandOptions: Sendable {
 
     /// Returns the token with the most powerful role in a file.
     ///
-    /// `name` names the file in errors. If `allowsBareToken`, a file with a single word may be a bare
-    /// token.
+    /// `name` names the file in errors. If `allowsBareToken`, a file with a single word may be a
+    /// bare token.
     private static func token(
         in path: String, source name: String, allowsBareToken: Bool
     ) throws(CommandError) -> [UInt8]? {

@@ -34,8 +34,8 @@ package final class MemoryStore: Sendable {
     ///
     /// Changed only by `lowerEntries(to:)`.
     let entriesMax: Atomic<Int>
-    /// The limit in bytes under memory pressure, `nil` without pressure; locked while limits change,
-    /// never on an event loop.
+    /// The limit in bytes under memory pressure, `nil` without pressure; locked while limits
+    /// change, never on an event loop.
     let pressureLimit = Mutex<Int?>(nil)
     let configuredLimit: Atomic<Int>
     let shards: [LockedMemoryShard]
