@@ -53,7 +53,7 @@ package enum ConfigurationError: Error, Hashable {
     /// and the other texts are both values.
     case siteValueAboveLimit(String, SiteOption, String, limit: Setting, String)
     /// Clients beyond loopback are served, and no origins are configured.
-    case missingOrigins(listen: ListenAddress, from: SettingSource)
+    case missingOrigins(Setting, listen: ListenAddress, from: SettingSource)
 }
 
 extension ConfigurationError: CustomStringConvertible {
@@ -121,11 +121,11 @@ extension ConfigurationError: CustomStringConvertible {
                 "setting disk-limit (from \(source.text)): \(text) is too small "
                 + "for the four segments that a disk cache needs; allowed: at least \(needed)B, "
                 + "e.g. --disk-limit 8MiB, or 0 for no disk cache"
-        case .missingOrigins(let listen, let source):
+        case .missingOrigins(let listener, let listen, let source):
             let name = Setting.origins.allowOrigin.setting
             let site = Setting.origins.site.setting
-            return "setting \(name.name) or \(site.name) is required because setting listen "
-                + "(from \(source.text)) has \(listen), which is beyond loopback; "
+            return "setting \(name.name) or \(site.name) is required because setting "
+                + "\(listener.name) (from \(source.text)) has \(listen), which is beyond loopback; "
                 + "allowed: \(name.kind.allowed), e.g. \(name.flag) '*.example.com', "
                 + "or \(site.flag) \(site.example)"
         case .duplicateSite(let pattern, let source, let other):

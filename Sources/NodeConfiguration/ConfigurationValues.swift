@@ -136,10 +136,13 @@ extension ConfigurationValues {
     private mutating func reconcileOrigins() -> ConfigurationError? {
         let allowed = Setting.origins.allowOrigin
         guard source(allowed.setting) == .builtIn, sites.isEmpty else { return nil }
-        if let open = (self.listen + self.plainListen).first(where: {
-            !$0.address.isLoopback
-        }) {
-            return .missingOrigins(listen: open, from: source(Setting.node.listen.setting))
+        let listeners = [
+            (Setting.node.listen.setting, self.listen),
+            (Setting.tls.plainListen.setting, self.plainListen),
+        ]
+        for (setting, addresses) in listeners {
+            guard let open = addresses.first(where: { !$0.address.isLoopback }) else { continue }
+            return .missingOrigins(setting, listen: open, from: source(setting))
         }
         adjust(allowed, to: [.everything])
         return nil

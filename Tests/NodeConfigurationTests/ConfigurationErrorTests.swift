@@ -169,4 +169,17 @@ struct ConfigurationErrorTests {
                 or --site www.example.com=http://127.0.0.1:9000
                 """)
     }
+
+    @Test("A node whose clear-text port is open to others is reported with that setting")
+    func openPlainPort() {
+        let environment = [
+            "NUTHATCH_TLS_CERTIFICATE": "www.pem", "NUTHATCH_TLS_KEY": "www.key",
+            "NUTHATCH_PLAIN_LISTEN": "0.0.0.0:80",
+        ]
+        let fault = faults(environment: environment).first
+        #expect(
+            fault?.hasPrefix(
+                "setting allow-origin or site is needed because setting plain-listen "
+                    + "(from environment NUTHATCH_PLAIN_LISTEN) has 0.0.0.0:80,") == true)
+    }
 }

@@ -125,11 +125,14 @@ struct ReceiptTracker: Sendable {
             }
     }
 
-    /// Returns how many invalidations up to `positions` another node has not confirmed.
+    /// Returns how many invalidations up to `positions` another node has not confirmed; the
+    /// greatest number if there are more, which positions of a member that lies can add up to.
     func lag(of node: NodeID, behind positions: [StreamPosition]) -> UInt64 {
         positions.reduce(0) { sum, position in
             let confirmed = confirmations.count(of: position.process, by: node)
-            return sum + (position.count > confirmed ? position.count - confirmed : 0)
+            let missing = position.count > confirmed ? position.count - confirmed : 0
+            let (total, overflow) = sum.addingReportingOverflow(missing)
+            return overflow ? .max : total
         }
     }
 }

@@ -70,6 +70,9 @@ package struct EffectiveCacheControl: Hashable, Sendable {
     /// The maximum number of commas and semicolons in a targeted field, far above what any has: the
     /// cost of a dictionary grows with the square of its keys.
     private static let separatorsMax = 1024
+    /// The maximum size of a targeted field in bytes: items of an inner list, which spaces separate,
+    /// cost microseconds each, and an event loop waits for all.
+    private static let bytesMax = 8192
 
     /// Returns the dictionary of all lines with this name (RFC 9651 §4.2); `nil` if there are none
     /// or it is malformed.
@@ -83,6 +86,7 @@ package struct EffectiveCacheControl: Hashable, Sendable {
         }
         if lines.isEmpty { return nil }
         let value = Array(lines.joined(separator: ", ".utf8))
+        guard value.count <= bytesMax else { return nil }
         let separators = value.count { $0 == UInt8(ascii: ",") || $0 == UInt8(ascii: ";") }
         guard separators <= separatorsMax else { return nil }
         var parser = StructuredFieldValueParser(value)

@@ -187,6 +187,16 @@ struct FloorTests {
         #expect(!stage.log.syncedPositions.contains { $0.process == LogStage.process(9) })
     }
 
+    @Test("Streams that end at the greatest number leave a member at most that far behind")
+    func greatestLag() {
+        var stage = LogStage(members: 1...2)
+        let floors = [LogStage.position(7, .max), LogStage.position(8, .max)]
+        stage.answer(RepairResponse(floors: floors), from: 1)
+        stage.synced()
+        #expect(stage.log.syncedPositions == floors)
+        #expect(stage.log.lag(of: LogStage.id(2)) == .max)
+    }
+
     @Test("A stream that a full log refused is retired and starts again")
     func emptyStream() {
         let settings = settings {

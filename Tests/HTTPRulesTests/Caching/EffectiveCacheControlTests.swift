@@ -119,6 +119,16 @@ import Trials
         }
     }
 
+    @Test("Of more than 8,192 bytes no targeted field is read, however few its separators")
+    func long() {
+        for (count, maxAge) in [(8192, 5), (8193, nil)] as [(Int, Int64?)] {
+            let field = "max-age=5, a=("
+            let items = String(repeating: "1 ", count: (count - field.count - 1) / 2)
+            let end = String(repeating: " ", count: count - field.count - items.count - 1)
+            #expect(targeted(field + items + end + ")").maxAge == maxAge.map(Interval.seconds))
+        }
+    }
+
     @Test("No bytes of a targeted field make the node fail")
     func anyBytes() {
         var dice = SplitMix64(seed: 9651)
