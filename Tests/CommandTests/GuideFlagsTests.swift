@@ -50,7 +50,8 @@ private struct OptionTable {
         for subcommand in command.subcommands ?? [] {
             add(subcommand, after: words)
             guard subcommand.commandName == command.defaultSubcommand else { continue }
-            options[words]?.formUnion(options[words + [subcommand.commandName]] ?? [])
+            let own = options[words + [subcommand.commandName]] ?? []
+            options[words]?.formUnion(own)
         }
     }
 
