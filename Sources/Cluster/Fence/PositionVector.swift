@@ -39,11 +39,14 @@ package struct PositionVector: Hashable, Sendable {
         positions.allSatisfy(covers)
     }
 
-    /// Returns how many records this vector includes and `theirs` does not.
+    /// Returns how many records this vector includes and `theirs` does not; the greatest number if
+    /// there are more, which positions of a member that lies can add up to.
     package func missingCount(in theirs: PositionVector) -> UInt64 {
         counts.reduce(0) { sum, entry in
             let other = theirs.count(of: entry.key)
-            return sum &+ (entry.value > other ? entry.value - other : 0)
+            let missing = entry.value > other ? entry.value - other : 0
+            let (total, overflow) = sum.addingReportingOverflow(missing)
+            return overflow ? .max : total
         }
     }
 

@@ -34,6 +34,9 @@ struct Confirmations: Sendable {
     /// The nodes that have confirmed anything, by id.
     var confirmers: [NodeID] { nodes.keys }
 
+    /// The number of streams in which nodes have confirmed anything, counted for each node.
+    var count: Int { nodes.values.reduce(0) { $0 + $1.streams.count } }
+
     init(own: ProcessID) {
         self.own = own
     }

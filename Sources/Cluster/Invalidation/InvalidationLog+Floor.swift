@@ -54,27 +54,25 @@ extension InvalidationLog {
 
     /// Retires the streams that all voters have and that have not changed for long.
     mutating func retireOld(_ now: Instant, _ effects: inout [InvalidationEffect]) {
+        let members = receipts.members.processes
         let old = streams.live.filter { stream in
-            isDead(stream) && now - stream.changedAt > settings.ageMin
+            stream.isRetirable(members) && now - stream.changedAt > settings.ageMin
                 && receipts.isConfirmedByVoters(stream.syncedPosition)
         }
         for stream in old { retire(stream.process, now, &effects) }
     }
 
-    /// Retires the streams of dead processes beyond `countMax` streams, the one unchanged longest
-    /// first and if necessary before all members have them.
+    /// Retires the streams of dead processes beyond `countMax` streams, so that `newcomer`, if any,
+    /// has a place; if necessary before all members have them.
     mutating func retireSurplus(
-        over countMax: Int, _ now: Instant, _ effects: inout [InvalidationEffect]
+        over countMax: Int, _ retirable: inout RetirableStreams, for newcomer: ProcessID?,
+        _ now: Instant, _ effects: inout [InvalidationEffect]
     ) {
-        while streams.count > countMax,
-            let oldest = streams.live.filter(isDead).min(by: { $0.changedAt < $1.changedAt })
-        {
-            retire(oldest.process, now, &effects)
+        guard streams.count > countMax else { return }
+        retirable.search(streams, receipts.members)
+        while streams.count > countMax, let oldest = retirable.next(in: streams, for: newcomer) {
+            retire(oldest, now, &effects)
         }
-    }
-
-    private func isDead(_ stream: InvalidationStream) -> Bool {
-        stream.process != process && !stream.isUnsynced && !receipts.members.isLive(stream.process)
     }
 
     /// Drops a stream except its last position, which asserts that all of it was applied.
@@ -92,7 +90,7 @@ extension InvalidationLog {
         }
         let forgotten = streams.retire(place)
         receipts.forget(process)
-        guard last.count > 0 else { return }
+        guard last.count > 0 else { return peers.forgetSynced(process) }
         applied.writes.add(.retired(last))
         events.append(.streamRetired(last))
         guard let forgotten else { return }

@@ -58,7 +58,8 @@ extension InvalidationLog {
         effects: inout [InvalidationEffect]
     ) {
         syncedPositionsReceived(positions, from: node, now: now, effects: &effects)
-        if receipts.confirmed(positions, naming: members, by: node, at: now) {
+        let known = positions.filter(streams.isLive)
+        if receipts.confirmed(known, naming: members, by: node, at: now) {
             receipts.reviewNamed(connected: peers.connected, now: now)
         }
         updateSettled(&effects)

@@ -35,11 +35,13 @@ extension InvalidationLog {
         _ records: [InvalidationRecord], from source: NodeID, now: Instant,
         effects: inout [InvalidationEffect]
     ) {
+        var retirable = RetirableStreams(unchangedSince: now)
+        var missing: [StreamPosition] = []
         for record in records {
             let name = record.id
             guard !streams.isRetired(name.position) else { continue }
-            guard let place = index(of: name.stream, now, &effects) else {
-                recordMissing(name.position, at: source)
+            guard let place = index(of: name.stream, replacing: &retirable, now, &effects) else {
+                missing.append(name.position)
                 continue
             }
             if streams[place].applied.contains(name.number) {
@@ -50,12 +52,13 @@ extension InvalidationLog {
             } else if name.stream == process {
                 events.append(.recordConflictFound(name.position))
             } else if isFull {
-                recordMissing(name.position, at: source)
+                missing.append(name.position)
                 streams[place].requestRepair(name.number, at: now + settings.delays.repairTimeout)
             } else {
                 apply(record, at: place, from: source, now, &effects)
             }
         }
+        recordMissing(missing, at: source)
     }
 
     private mutating func apply(
@@ -72,13 +75,17 @@ extension InvalidationLog {
         }
     }
 
-    /// Returns the index of a stream, which is added if necessary; `nil` if the limit is reached.
+    /// Returns the index of a stream, which is added if necessary; `nil` if the limit is reached
+    /// and none of `retirable` may be replaced.
     mutating func index(
-        of process: ProcessID, _ now: Instant, _ effects: inout [InvalidationEffect]
+        of process: ProcessID, replacing retirable: inout RetirableStreams, _ now: Instant,
+        _ effects: inout [InvalidationEffect]
     ) -> Int? {
         if let place = streams.index(of: process) { return place }
-        retireSurplus(over: settings.streamsMax - 1, now, &effects)
-        return streams.count < settings.streamsMax ? streams.add(process, at: now) : nil
+        retireSurplus(over: settings.streamsMax - 1, &retirable, for: process, now, &effects)
+        guard streams.count < settings.streamsMax else { return nil }
+        retirable.append(process, at: now)
+        return streams.add(process, at: now)
     }
 
     // MARK: The disk

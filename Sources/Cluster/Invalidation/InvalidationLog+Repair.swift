@@ -7,11 +7,9 @@ extension InvalidationLog {
         _ positions: [StreamPosition], from node: NodeID, now: Instant,
         effects: inout [InvalidationEffect]
     ) {
-        let known = positions.prefix(settings.positionsMax)
-        peers.recordSynced(known, by: node)
-        for position in known {
-            requestRepair(position, at: now + settings.delays.repairRequest, now, &effects)
-        }
+        let accepted = Array(positions.prefix(settings.positionsMax))
+        requestRepairs(accepted, at: now + settings.delays.repairRequest, now, &effects)
+        peers.recordSynced(accepted.filter(streams.isLive), by: node)
         sendRepairRequests(now, &effects)
     }
 
@@ -20,11 +18,9 @@ extension InvalidationLog {
         _ positions: [StreamPosition], from node: NodeID, now: Instant,
         effects: inout [InvalidationEffect]
     ) {
-        for position in positions.prefix(settings.positionsMax) where streams.lags(behind: position)
-        {
-            recordMissing(position, at: node)
-            requestRepair(position, at: now, now, &effects)
-        }
+        let missing = positions.prefix(settings.positionsMax).filter(streams.lags)
+        requestRepairs(missing, at: now, now, &effects)
+        recordMissing(missing, at: node)
         sendRepairRequests(now, &effects)
     }
 
@@ -34,21 +30,28 @@ extension InvalidationLog {
         lags(behind: peers.missingPositions(of: node))
     }
 
-    mutating func recordMissing(_ position: StreamPosition, at node: NodeID) {
-        peers.recordMissing(position, at: node, isMissing: streams.lags)
+    mutating func recordMissing(_ positions: [StreamPosition], at node: NodeID) {
+        peers.recordMissing(positions, at: node, in: streams, othersMax: settings.streamsMax)
     }
 
-    private mutating func requestRepair(
-        _ position: StreamPosition, at dueAt: Instant, _ now: Instant,
+    /// Requests what is missing up to the positions, of those whose streams have a place.
+    ///
+    /// A report replaces only streams unchanged for the time of a repair: a flood of reports would
+    /// otherwise cost the work of as many streams, and leave none of them the time to be repaired.
+    private mutating func requestRepairs(
+        _ positions: [StreamPosition], at dueAt: Instant, _ now: Instant,
         _ effects: inout [InvalidationEffect]
     ) {
-        guard streams.lags(behind: position) else { return }
-        guard position.process != process else {
-            // Another node uses this process id.
-            return events.append(.recordConflictFound(position))
+        var retirable = RetirableStreams(unchangedSince: now - settings.delays.repairTimeout)
+        for position in positions where streams.lags(behind: position) {
+            if position.process == process {
+                // Another node uses this process id.
+                events.append(.recordConflictFound(position))
+            } else if let place = index(of: position.process, replacing: &retirable, now, &effects)
+            {
+                streams[place].requestRepair(position.count, at: dueAt)
+            }
         }
-        guard let place = index(of: position.process, now, &effects) else { return }
-        streams[place].requestRepair(position.count, at: dueAt)
     }
 
     /// Sends the requests that are due, to one member at a time for each stream and in turn.

@@ -85,6 +85,8 @@ package struct InvalidationLog: Sendable {
     package var heldBytes: Int { streams.heldBytes }
     /// The number of streams, without retired ones.
     package var streamsCount: Int { streams.count }
+    /// The number of positions that are kept as other members reported or confirmed them.
+    package var reportedCount: Int { peers.reportedCount + receipts.confirmedCount }
     /// The size of what waits to be synced, in bytes.
     package var unsyncedBytes: Int { applied.writes.bytesCount }
 
@@ -195,7 +197,8 @@ extension InvalidationLog {
         if isDue {
             trim(now)
             retireOld(now, &effects)
-            retireSurplus(over: settings.streamsMax, now, &effects)
+            var retirable = RetirableStreams(unchangedSince: now)
+            retireSurplus(over: settings.streamsMax, &retirable, for: nil, now, &effects)
         }
         if let dueAt = receipts.members.nextReview, dueAt <= now { reviewMembers(now, &effects) }
     }

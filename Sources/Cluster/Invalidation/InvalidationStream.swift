@@ -54,6 +54,11 @@ struct InvalidationStream: Sendable {
     /// True if something that was applied is not synced yet.
     var isUnsynced: Bool { applied != synced }
 
+    /// Returns true if the stream is of none of the processes of `members`, and synced.
+    func isRetirable(_ members: Set<ProcessID>) -> Bool {
+        !isUnsynced && !members.contains(process)
+    }
+
     /// The first record if it may be dropped.
     var droppable: RecordTable.Slot? {
         guard let first = records.first, first.number <= synced.prefix else { return nil }

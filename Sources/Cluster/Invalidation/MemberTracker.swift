@@ -76,7 +76,10 @@ struct MemberTracker: Sendable {
     /// Returns true if the node is in a voter set by which majorities are still evaluated.
     func hasBeenVoter(_ node: NodeID) -> Bool { voterSets.contains { $0.members.contains(node) } }
 
-    func isLive(_ process: ProcessID) -> Bool { node(of: process) != nil }
+    /// The processes of this node and of the members that it counts.
+    var processes: Set<ProcessID> {
+        Set(members.values.lazy.filter { !$0.isDropped }.compactMap(\.process)).union([process])
+    }
 
     /// Returns the node that this is a process of.
     func node(of process: ProcessID) -> NodeID? {

@@ -13,6 +13,12 @@ struct PeerTable: Sendable {
     /// The progress of a member; `nil` if it is not connected.
     subscript(node: NodeID) -> PeerProgress? { progress[node] }
 
+    /// The number of positions kept of all members.
+    var reportedCount: Int {
+        progress.values.reduce(0) { $0 + $1.syncedCounts.count }
+            + missing.values.reduce(0) { $0 + $1.count }
+    }
+
     // MARK: Connections
 
     /// Adds a connected member, or replaces its connection.
@@ -35,16 +41,25 @@ struct PeerTable: Sendable {
         progress[node] = peer
     }
 
-    /// Records a position that `node` has applied and this node lacks; of earlier ones, those that
-    /// `isMissing` still are kept.
+    /// Records positions that `node` has applied and this node lacks; of earlier ones, those that
+    /// are still missing are kept.
+    ///
+    /// Those of live streams are kept, and of others at most `othersMax`. While any of them is
+    /// missing, this node lags behind `node`, whatever else it lacks.
     mutating func recordMissing(
-        _ position: StreamPosition, at node: NodeID, isMissing: (StreamPosition) -> Bool
+        _ positions: [StreamPosition], at node: NodeID, in streams: StreamTable, othersMax: Int
     ) {
+        guard !positions.isEmpty else { return }
         var counts = SortedTable<ProcessID, UInt64>()
-        for earlier in missingPositions(of: node) where isMissing(earlier) {
-            counts[earlier.process] = earlier.count
+        var othersCount = 0
+        for position in missingPositions(of: node).filter(streams.lags) + positions {
+            let before = counts[position.process]
+            if before == nil, !streams.isLive(position) {
+                guard othersCount < othersMax else { continue }
+                othersCount += 1
+            }
+            counts[position.process] = max(position.count, before ?? 0)
         }
-        counts[position.process] = max(position.count, counts[position.process] ?? 0)
         missing[node] = counts
     }
 
@@ -62,6 +77,12 @@ struct PeerTable: Sendable {
     /// A member that reported it before would appear to be ahead for ever.
     mutating func forget(_ process: ProcessID) {
         missing.updateAll { _, counts in counts[process] = nil }
+        forgetSynced(process)
+    }
+
+    /// Forgets what the connected members have synced of a stream that this node no longer knows.
+    mutating func forgetSynced(_ process: ProcessID) {
+        progress.updateAll { _, peer in peer.syncedCounts[process] = nil }
     }
 
     // MARK: Sources of repairs

@@ -87,6 +87,9 @@ struct ReceiptTracker: Sendable {
 
     // MARK: Queries
 
+    /// The number of positions that nodes have confirmed.
+    var confirmedCount: Int { confirmations.count }
+
     /// Returns the progress of a record that is held since `heldSince`.
     func receipt(of record: InvalidationRecord, heldSince: Instant) -> Receipt {
         let statuses = members.known.map { node in

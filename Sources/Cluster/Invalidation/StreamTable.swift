@@ -96,6 +96,10 @@ struct StreamTable: Sendable {
         processes.compactMap { stream(of: $0)?.syncedPosition }.filter { $0.count > 0 }
     }
 
+    /// Returns true if the position is in a live stream; what members report of others is of no
+    /// use.
+    func isLive(_ position: StreamPosition) -> Bool { index(of: position.process) != nil }
+
     /// Returns true if the position is in a retired stream, which was applied completely.
     func isRetired(_ position: StreamPosition) -> Bool {
         position.count <= retired[position.process] ?? 0
@@ -264,6 +268,53 @@ struct RetiredStreams: Sendable {
         counts[process] = nil
         order.removeAll { $0 == process }
         return count
+    }
+}
+
+/// The streams of dead processes that one event may retire, so that others have a place.
+///
+/// They are searched once an event, because an event may bring thousands of new streams.
+struct RetirableStreams {
+    /// The streams unchanged since then may be retired, for a stream of a member also others.
+    private let deadline: Instant
+    /// The processes of members; `nil` before the search.
+    private var members: Set<ProcessID>?
+    /// The streams, the one unchanged longest first.
+    private var found: [(process: ProcessID, changedAt: Instant)] = []
+    /// The number of elements at the beginning of `found` that were taken.
+    private var takenCount = 0
+
+    init(unchangedSince deadline: Instant) {
+        self.deadline = deadline
+    }
+
+    /// Searches the streams, unless that was done.
+    mutating func search(_ streams: StreamTable, _ tracker: MemberTracker) {
+        guard self.members == nil else { return }
+        let members = tracker.processes
+        self.members = members
+        found = streams.live.lazy.filter { $0.isRetirable(members) }.map {
+            ($0.process, $0.changedAt)
+        }
+        found.sort { ($0.changedAt, $0.process) < ($1.changedAt, $1.process) }
+    }
+
+    /// Removes and returns the stream unchanged longest; `nil` if none may be retired for
+    /// `newcomer`.
+    mutating func next(in streams: StreamTable, for newcomer: ProcessID?) -> ProcessID? {
+        let isMember = newcomer.map { members?.contains($0) ?? false } ?? false
+        while takenCount < found.count, isMember || found[takenCount].changedAt <= deadline {
+            defer { takenCount += 1 }
+            let process = found[takenCount].process
+            // It may have got a record in the meantime.
+            if streams.stream(of: process)?.isUnsynced == false { return process }
+        }
+        return nil
+    }
+
+    /// Adds a stream that is new, and so changed last, unless it is a member's.
+    mutating func append(_ process: ProcessID, at now: Instant) {
+        if members?.contains(process) == false { found.append((process, now)) }
     }
 }
 

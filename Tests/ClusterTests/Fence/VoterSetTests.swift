@@ -68,4 +68,10 @@ struct VoterSetTests {
         #expect(known.missingCount(in: PositionVector([FenceStage.purge(2)])) == 3)
         #expect(known.positions == [FenceStage.purge(5)])
     }
+
+    @Test("Streams that end at the greatest number leave another node at most that far behind")
+    func greatestMissingCount() {
+        let known = PositionVector([LogStage.position(7, .max), LogStage.position(8, 2)])
+        #expect(known.missingCount(in: PositionVector()) == .max)
+    }
 }
