@@ -42,13 +42,12 @@ extension InvalidationLog {
         _ positions: [StreamPosition], at dueAt: Instant, _ now: Instant,
         _ effects: inout [InvalidationEffect]
     ) {
-        var retirable = RetirableStreams(unchangedSince: now - settings.delays.repairTimeout)
+        var surplus = RetirableStreams(unchangedSince: now - settings.delays.repairTimeout)
         for position in positions where streams.lags(behind: position) {
             if position.process == process {
                 // Another node uses this process id.
                 events.append(.recordConflictFound(position))
-            } else if let place = index(of: position.process, replacing: &retirable, now, &effects)
-            {
+            } else if let place = index(of: position.process, replacing: &surplus, now, &effects) {
                 streams[place].requestRepair(position.count, at: dueAt)
             }
         }
