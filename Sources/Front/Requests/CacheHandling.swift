@@ -112,7 +112,7 @@ struct ForwardingRecord {
             storedWasStale(for: query)
             if !isCollapsed { outcome = .revalidated }
         }
-        // A response that another node had is no miss of the cluster.
+        // A response that another node had is not a miss of the cluster.
         if known.isFromPeer, outcome == .miss { outcome = .peer }
         return .forwarded(
             reason, status: status, isStored: isStored, isCollapsed: isCollapsed,
