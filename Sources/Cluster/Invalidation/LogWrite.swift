@@ -243,11 +243,13 @@ private struct PendingMetadata: Sendable {
         }
     }
 
-    /// Removes and returns all updates, the consensus state first.
+    /// Removes and returns all updates: the consensus state, the dropped positions, the ends of
+    /// streams.
     ///
-    /// Updates that follow may drop records which that state includes. A retired stream is revived
-    /// only by a record, which is written behind the metadata; so what was dropped is from before
-    /// the retirement.
+    /// The state comes first because later updates may drop records that it includes. A dropped
+    /// position must not follow the retirement of its stream, which it would revive. It is from
+    /// before the retirement, because only a record revives a stream, and records are written
+    /// behind the metadata.
     mutating func takeAll() -> [LogMetadataUpdate] {
         defer { self = PendingMetadata() }
         let positions = dropped.positions.map { LogMetadataUpdate.dropped($0) }

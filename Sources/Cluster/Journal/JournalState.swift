@@ -2,7 +2,8 @@ import Ground
 
 /// The state of streams and consensus that the journal encodes, other than records.
 ///
-/// Writing and reading an item apply it in the same way.
+/// Items are applied in the same way when they are written and when they are read, so a restart
+/// finds the state that the writer had.
 struct JournalState: Sendable {
     /// The positions up to which records need not be kept, of streams that are not retired.
     private var floors = PositionVector()

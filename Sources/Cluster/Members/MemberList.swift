@@ -4,7 +4,7 @@ import Ground
 enum RecordSource: Hashable, Sendable {
     /// This node's own observation: a hello, an unanswered probe, an expired suspicion.
     case local
-    /// A push by this member, which observed it.
+    /// A push by the member with this id, which made the observation itself.
     case direct(NodeID)
     /// A repetition by any member.
     case gossip

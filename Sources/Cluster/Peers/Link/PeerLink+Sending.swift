@@ -177,6 +177,8 @@ extension PeerLink {
         readyStreams.append(stream)
     }
 
+    /// Ends the stream once all of its body is sent: with END, or with RESET if the body is shorter
+    /// than announced.
     private mutating func finishIfComplete(_ stream: UInt32) {
         switch inboundQueries[stream]?.completion {
         case .complete(let end):
