@@ -145,7 +145,10 @@ package struct Fence: Sendable {
         return number
     }
 
-    /// Records that `member` has responded to the request of `round`, and has synced `synced`.
+    /// Counts a contact with `member` from the sending of `round`, once `synced` is applied here.
+    ///
+    /// A response to an unknown or dropped round is ignored. Of responses that wait for records the
+    /// first are kept, and a further one replaces the last.
     package mutating func responseReceived(
         _ round: UInt64, by member: NodeID, synced: [StreamPosition], now: Instant
     ) {
@@ -166,7 +169,7 @@ package struct Fence: Sendable {
     }
 
     /// Records that everything up to these positions is applied here, so that no later decision
-    /// misses it.
+    /// misses it, and counts the contacts that waited for that.
     package mutating func applied(_ positions: [StreamPosition]) {
         applied.merge(positions)
         for (member, pending) in zip(pendingContacts.keys, pendingContacts.values) {
@@ -178,7 +181,7 @@ package struct Fence: Sendable {
         }
     }
 
-    /// Removes a stream that nodes no longer name.
+    /// Removes a stream that nodes no longer name; no contact waits for it any more.
     mutating func removeStream(_ process: ProcessID) {
         applied.remove(process)
         pendingContacts.updateAll { _, pending in
@@ -215,6 +218,8 @@ package struct Fence: Sendable {
     // MARK: The window
 
     /// Moves the window to what is proven under `demand` or was proven earlier; `nil` closes it.
+    ///
+    /// Without a fence duration the window stays open.
     package mutating func update(_ demand: QuorumRequirement?, now: Instant) {
         guard let fence = settings.duration else { return }
         if demand == nil { provenUntil = .zero }
@@ -290,7 +295,8 @@ package struct FenceWindow: Hashable, Sendable {
     /// each decision.
     package func isCurrent(at now: Instant) -> Bool { now < currentUntil }
 
-    /// Makes the window current from `now` until `until`, which may be in the past.
+    /// Makes the window current until `until`; if that is past, the window closes now unless it is
+    /// closed.
     mutating func move(to until: Instant, now: Instant) {
         if until > now {
             closedAt = until

@@ -2,7 +2,8 @@ package import Ground
 
 /// Proposals to add and remove voters.
 extension FenceCoordinator {
-    /// The time at which this node proposes its planned change, unless another node has by then.
+    /// The time at which this node proposes its planned change, unless another node has by then;
+    /// `nil` without a planned change or during a proposal.
     var proposalDue: Instant? {
         guard let plannedChange, consensus.proposal == nil else { return nil }
         // No other node plans this.
@@ -63,6 +64,8 @@ extension FenceCoordinator {
         return now - since >= fence.settings.removeAfter
     }
 
+    /// Returns true if the member may be added: it is in contact, current and follows `set`, and is
+    /// neither a voter nor leaving.
     private func isCaughtUp(_ member: NodeID, with set: VoterSet, _ now: Instant) -> Bool {
         guard !set.contains(member), !leftMembers.contains(member),
             fence.isInContact(with: member, at: now)

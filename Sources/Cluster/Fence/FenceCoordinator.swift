@@ -125,7 +125,10 @@ package struct FenceCoordinator: Sendable {
         if let closedUntil, closedUntil <= now { self.closedUntil = nil }
     }
 
-    /// Records that the set has changed from `former`.
+    /// Records that the set has changed from `former`, if it has.
+    ///
+    /// New voters count as heard of now, and after a recovery the fence stays closed for its
+    /// duration.
     private mutating func recordSetChange(_ former: VoterSet?, _ now: Instant) {
         guard let set = consensus.configuration?.set, set != former,
             let span = fence.settings.duration
@@ -228,8 +231,7 @@ package struct FenceCoordinator: Sendable {
         advance(now, using: &dice)
     }
 
-    /// True if no reachable member is to be added and the set is settled, as far as this node
-    /// knows.
+    /// True if the set is settled, and this node and all reachable members are in it.
     private var areAllReachableVoters: Bool {
         guard let configuration = consensus.configuration, configuration.isSettled,
             consensus.isVoter
@@ -243,6 +245,8 @@ package struct FenceCoordinator: Sendable {
         reachableMembers.contains(member) || consensus.configuration?.set.contains(member) == true
     }
 
+    /// Requests the round that is due: with a quorum while this node is current, otherwise with all
+    /// members.
     private mutating func tick(_ now: Instant) {
         guard nextRound <= now else { return }
         let span = fence.settings.contactLifetime
@@ -268,9 +272,11 @@ package struct FenceCoordinator: Sendable {
             .init(members: reachableMembers, round: fence.beginRound(at: now)))
     }
 
-    /// Requests a round with as many members as a majority needs beside this node, in turn.
+    /// Requests a round with `count` reachable members in turn, which make a majority with this
+    /// node.
     ///
-    /// If one does not respond, the next round is with all.
+    /// If one does not respond, the next round is with all; so is this one if no more are
+    /// reachable.
     private mutating func queryQuorum(_ count: Int, _ now: Instant) {
         guard count < reachableMembers.count else { return queryAll(now) }
         let round = fence.beginRound(at: now)
@@ -281,6 +287,8 @@ package struct FenceCoordinator: Sendable {
         output.roundRequests.append(.init(members: members.sorted(), round: round))
     }
 
+    /// Records a response of a reachable member or voter, which ends an order to remove it; ignores
+    /// others.
     private mutating func responseReceived(
         _ response: FenceResponse, _ member: NodeID, _ now: Instant
     ) {

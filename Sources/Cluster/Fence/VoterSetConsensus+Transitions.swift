@@ -4,7 +4,13 @@ package import Ground
 extension VoterSetConsensus {
     /// Adopts a configuration that another node knows to be decided, if it is newer.
     ///
-    /// Two sets of one generation, or two clusters that have both grown, are a ``conflict``.
+    /// The lineage with more recoveries is newer, then the higher generation. Two sets of one
+    /// generation, or two clusters that have both grown, are a ``conflict``.
+    ///
+    /// - Parameters:
+    ///   - theirs: The other node's configuration.
+    ///   - isNewCluster: True if that is still a founder alone, and no vote was cast.
+    ///   - now: The current time.
     mutating func adoptIfNewer(_ theirs: VoterConfiguration, isNewCluster: Bool, now: Instant) {
         guard let ours = configuration else { return adopt(theirs, now: now) }
         guard ours.set.lineage.recovery == theirs.set.lineage.recovery else {
@@ -26,7 +32,8 @@ extension VoterSetConsensus {
         }
     }
 
-    /// Resolves the meeting of two clusters: one that is still only its founder gives itself up.
+    /// Resolves the meeting of two clusters: one that is still only its founder gives itself up, of
+    /// two such the one whose founder has the higher id.
     private mutating func resolveForeignCluster(
         _ theirs: VoterConfiguration, isNewCluster: Bool, now: Instant
     ) {
@@ -41,7 +48,8 @@ extension VoterSetConsensus {
         }
     }
 
-    /// Follows `next` from now on, and drops the votes and records of earlier sets.
+    /// Follows `next` from now on; drops this node's votes and proposal, and the records on sets
+    /// other than `next` and the one before.
     mutating func adopt(_ next: VoterConfiguration, now: Instant) {
         let isNextStep =
             next.set.lineage == configuration?.set.lineage
@@ -64,7 +72,8 @@ extension VoterSetConsensus {
         restoreOwnVotes()
     }
 
-    /// Counts the votes and adopts a change that has a majority in one ballot.
+    /// Counts the votes and adopts a change that has a majority in one ballot; then checks whether
+    /// the set is settled.
     mutating func tallyVotes(now: Instant) {
         if let set = configuration?.set {
             for cast in votes(on: set) {

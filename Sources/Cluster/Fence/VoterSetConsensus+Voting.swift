@@ -16,6 +16,8 @@ extension VoterSetConsensus {
 
     /// Issues the promises, votes and proposal records that are due.
     ///
+    /// There are none unless the set is settled, no conflict was found and this node is a voter.
+    ///
     /// - Parameters:
     ///   - synced: The positions synced at this moment.
     ///   - isCurrent: True while the fence is open; while it is closed only the operator's
@@ -47,6 +49,7 @@ extension VoterSetConsensus {
                 base: set, member: own, ballot: ballot, body: .promise(voted: acceptedVote)))
     }
 
+    /// Votes, unless this node has voted in that ballot already or the change does not fit the set.
     private mutating func castVote(
         _ vote: Vote, on set: VoterSet, synced: [StreamPosition],
         issue: inout [ConsensusRecord]
@@ -103,7 +106,8 @@ extension VoterSetConsensus {
         return adoptedAt + timeout
     }
 
-    /// Votes again, in a ballot that has no proposer and is lower than all others.
+    /// Votes again for the change that made the unsettled set, in a ballot that has no proposer and
+    /// is lower than all others; has no effect if the set is settled or the vote is already known.
     ///
     /// The change is already decided, so this can decide no other. What the voters have synced by
     /// now serves as well as what they had then, because they follow the set.
@@ -130,7 +134,8 @@ extension VoterSetConsensus {
     /// Starts a proposal by requesting promises, in a ballot that no node has used.
     ///
     /// - Parameters:
-    ///   - change: The proposed change; nothing happens if it does not fit the set.
+    ///   - change: The proposed change; nothing happens if it does not fit the set, or that cannot
+    ///     be changed now.
     ///   - excluding: The members that majorities are counted without, as in ``Ballot/excluded``.
     ///   - end: When the proposal expires.
     ///   - output: Receives the promise.

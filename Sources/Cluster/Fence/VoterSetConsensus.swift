@@ -134,7 +134,8 @@ package struct VoterSetConsensus: Sendable {
 
     // MARK: Input
 
-    /// Records the view and synced positions that `member` reported at one moment.
+    /// Records the view and synced positions that `member` reported at one moment, and adopts a
+    /// newer configuration from them.
     ///
     /// - Returns: False if there is no capacity for another member; then the report proves nothing.
     package mutating func recordView(
@@ -172,6 +173,9 @@ package struct VoterSetConsensus: Sendable {
 
     /// Applies a consensus record: another node's once it is read, this node's own once it is
     /// synced.
+    ///
+    /// Ignored are joins of other nodes, and records on sets of a lineage that this node does not
+    /// follow.
     package mutating func apply(_ record: ConsensusRecord, now: Instant) {
         if case .joined(let previous) = record.body {
             return applyJoin(VoterConfiguration(record.base, after: previous), record, now: now)
@@ -197,6 +201,8 @@ package struct VoterSetConsensus: Sendable {
         joinedLineage = joined.set.lineage
     }
 
+    /// Keeps a record on the current or previous set, in place of earlier promises of its member;
+    /// beyond the maximum number the oldest record of another node is dropped.
     private mutating func retain(_ record: ConsensusRecord) {
         guard isRelevant(record), !records.contains(record) else { return }
         if record.isPromise {
@@ -242,7 +248,8 @@ package struct VoterSetConsensus: Sendable {
 
     // MARK: Orders of the operator
 
-    /// Opens a lineage of this node alone, which replaces its own and every other that it meets.
+    /// Opens a lineage of this node alone, which replaces its own and every other that it meets;
+    /// has no effect on a node that follows none.
     mutating func recover(now: Instant) {
         guard let lineage = configuration?.set.lineage,
             lineage.recovery < VoterSet.generationMax
@@ -253,13 +260,16 @@ package struct VoterSetConsensus: Sendable {
     }
 
     /// Opens a cluster of this node alone.
+    ///
+    /// - Precondition: This node follows no voter set.
     mutating func bootstrap(now: Instant) {
         precondition(
             configuration == nil, "opens a cluster in \(String(describing: configuration))")
         adopt(VoterConfiguration(VoterSet(foundedBy: own)), now: now)
     }
 
-    /// Returns, once, the record that must be synced before this node follows the lineage it found.
+    /// Returns, once, the record that must be synced before this node follows the lineage it found;
+    /// `nil` if none is needed, or during a conflict.
     mutating func takeJoinRecord() -> ConsensusRecord? {
         guard let configuration, conflict == nil else { return nil }
         let lineage = configuration.set.lineage
@@ -276,7 +286,8 @@ package struct VoterSetConsensus: Sendable {
     /// True if this node follows its set's lineage by a synced record.
     var hasJoined: Bool { joinedLineage != nil && joinedLineage == configuration?.set.lineage }
 
-    /// The contacts that prove this node current; `nil` closes the fence.
+    /// The contacts that prove this node current; `nil`, which closes the fence, before it has
+    /// joined a lineage or during a conflict.
     package var quorumRequirement: Fence.QuorumRequirement? {
         guard let configuration, hasJoined, conflict == nil else { return nil }
         let joint = previousSet.map {

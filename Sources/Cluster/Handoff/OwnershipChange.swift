@@ -26,7 +26,7 @@ package struct OwnershipChange: Sendable {
         self.sender = sender
     }
 
-    /// True if no node has become an owner of any entry.
+    /// True if all remembered rings equal the current one, so that no entry has a new owner.
     package var isSettled: Bool { previousRings.allSatisfy { $0 == current } }
 
     /// Sets the current ring.

@@ -57,6 +57,8 @@ struct DialSchedule: Sendable {
 
     /// Records the address of a live or dead member and schedules a dial, unless it `isConnected`.
     ///
+    /// A dead member does not take the address of a live one.
+    ///
     /// - Parameters:
     ///   - record: The record of the member.
     ///   - dialsFirst: True if this node dials before the member does.
@@ -72,6 +74,8 @@ struct DialSchedule: Sendable {
         if isConnected { connected(member.id) }
     }
 
+    /// Makes `id` the member at `address` alone; if it is newly live and not connected, the address
+    /// is due at `dueAt` without failures.
     private mutating func addMember(
         _ address: PeerAddress, _ id: NodeID, isLive: Bool, dueAt: Instant
     ) {
@@ -96,7 +100,7 @@ struct DialSchedule: Sendable {
         updateNextDial()
     }
 
-    /// Removes the address of a member that has left or was forgotten.
+    /// Removes the address of a member that has left or was forgotten, unless a seed has it.
     mutating func removeMember(_ id: NodeID) {
         targets.updateAll { _, target in
             if target.member == id { target.member = nil }
@@ -118,7 +122,7 @@ struct DialSchedule: Sendable {
         dialEnded(address)
     }
 
-    /// Records that a dial has become a connection with `id`.
+    /// Records that a dial has become a connection with `id`, now the node that responds there.
     mutating func dialSucceeded(_ address: PeerAddress, _ id: NodeID, at now: Instant) {
         targets[address]?.lastResponder = id
         targets[address]?.openedAt = now
@@ -132,7 +136,8 @@ struct DialSchedule: Sendable {
         dialEnded(address)
     }
 
-    /// Records that the node at this address refuses this node for now.
+    /// Records that the node at this address refuses this node for now, which postpones the next
+    /// dial by ``MembershipSettings/deadDialDelayMax``.
     mutating func dialRefused(_ address: PeerAddress, at now: Instant) {
         targets[address]?.dueAt = now + settings.deadDialDelayMax
         updateNextDial()
@@ -168,7 +173,7 @@ struct DialSchedule: Sendable {
         updateNextDial()
     }
 
-    /// Schedules a second connection with `id` beside the present one.
+    /// Schedules a second connection with `id` beside the present one, if an address is known.
     mutating func scheduleRedial(_ id: NodeID, at now: Instant) {
         let held = targets.keys.filter { address in
             targets[address]?.isConnected == true && targets[address]?.owner == id
@@ -182,7 +187,8 @@ struct DialSchedule: Sendable {
         updateNextDial()
     }
 
-    /// Dials the addresses that are due.
+    /// Dials the addresses that are due, the longest due first, up to the maximum number in
+    /// progress.
     mutating func dialDue(_ turn: inout StepContext) {
         guard let nextDialAt, nextDialAt <= turn.now else { return }
         let due = targets.keys.indices.filter { index in
@@ -199,6 +205,7 @@ struct DialSchedule: Sendable {
 
     // MARK: Helpers
 
+    /// Ends the dial to `address`, if one is in progress; an address that nothing names is dropped.
     private mutating func dialEnded(_ address: PeerAddress) {
         if targets[address]?.isDialling == true {
             targets[address]?.isDialling = false

@@ -80,7 +80,8 @@ struct MemberList: Sendable {
 
     /// Adopts `record` if it supersedes the present one, and returns the changes in order.
     ///
-    /// A member that others report dead is suspected, with the shortest time to refute.
+    /// A live member that others report dead is suspected first, and is dead once the shortest time
+    /// to refute is over. A push that repeats a suspicion confirms it.
     ///
     /// - Precondition: There is a free slot if the member is new.
     mutating func merge(
@@ -120,6 +121,7 @@ struct MemberList: Sendable {
 
     // MARK: Suspicions
 
+    /// Returns a new suspicion, whose first accuser is the `source` unless that only repeats.
     private func suspicion(from source: RecordSource, at now: Instant) -> Suspicion {
         var suspicion = Suspicion(at: now, members: liveCount + 1, settings: settings)
         switch source {
@@ -154,6 +156,7 @@ struct MemberList: Sendable {
         return nil
     }
 
+    /// Marks a suspected member as dead if its time is over; otherwise returns `nil`.
     private mutating func expireSuspicion(
         of id: NodeID, _ source: RecordSource, at now: Instant
     ) -> Change? {

@@ -2,7 +2,11 @@ import Ground
 
 /// Opening and closing of connections.
 extension Membership {
-    /// Handles a new connection whose hellos were exchanged.
+    /// Admits a new connection whose hellos were exchanged, unless two processes claim one node id.
+    ///
+    /// A process of this node's own id, and a second process of a connected member, are kept apart
+    /// until the conflict is resolved. A process earlier than the recorded one is only sent that
+    /// record.
     mutating func connectionOpened(
         _ id: ConnectionID, _ dialled: PeerAddress?, _ record: MemberRecord,
         _ turn: inout StepContext
@@ -30,7 +34,7 @@ extension Membership {
         admit(id, dialled: dialled, record, &turn)
     }
 
-    /// Makes the connection the one with its member.
+    /// Makes the connection the one in use with its member; closes it if the cluster is full.
     mutating func admit(
         _ id: ConnectionID, dialled: PeerAddress?, _ record: MemberRecord, _ turn: inout StepContext
     ) {
@@ -70,7 +74,9 @@ extension Membership {
         }
     }
 
-    /// Handles a connection that the peer has closed or that broke.
+    /// Handles a connection that the peer has closed or that broke; ignores one that is not known.
+    ///
+    /// If the peer's reason is ``CloseReason/duplicateIdentity``, this process stops serving.
     mutating func connectionClosed(
         _ id: ConnectionID, _ reason: CloseReason?, _ turn: inout StepContext
     ) {
@@ -90,7 +96,7 @@ extension Membership {
         if let connection = mesh.connection(to: peer) { close(connection, reason, &turn) }
     }
 
-    /// Closes a connection of the mesh.
+    /// Closes a connection of the mesh; ignores any other.
     mutating func close(_ id: ConnectionID, _ reason: CloseReason, _ turn: inout StepContext) {
         guard mesh[id] != nil else { return }
         turn.effects.append(.close(id, reason))

@@ -3,6 +3,9 @@ import Ground
 /// Conflicts between two processes with one node id; see ``IdentityConflicts``.
 extension Membership {
     /// Probes the earlier process, of the record `held`, before `newcomer` replaces it.
+    ///
+    /// If a check of the node is in progress, the newcomer competes with its claimant instead.
+    /// Nothing happens if the earlier process is not connected.
     mutating func checkIdentity(
         _ newcomer: IdentityConflicts.Claimant, _ held: MemberRecord, _ turn: inout StepContext
     ) {
@@ -49,7 +52,7 @@ extension Membership {
         if identityConflicts.closeOverdue(&turn) { refuseToServe(.duplicateIdentity, &turn) }
     }
 
-    /// Ends this process's membership and stops it from serving.
+    /// Ends this process's membership, closes its connections and stops it from serving.
     mutating func refuseToServe(_ why: MembershipEffect.ServingRefusal, _ turn: inout StepContext) {
         phase = .ended
         for id in mesh.connections.keys { turn.effects.append(.close(id, .leaving)) }

@@ -111,6 +111,9 @@ package struct Membership: Sendable {
 
     /// Handles `event` and appends the resulting effects.
     ///
+    /// A node that leaves or has ended closes connections that open; after the end it ignores all
+    /// else.
+    ///
     /// - Parameters:
     ///   - event: The event, in the order of occurrence.
     ///   - now: The time of the event.
@@ -184,6 +187,9 @@ package struct Membership: Sendable {
     // MARK: Receiving
 
     /// Handles a message that arrived on the connection `id`.
+    ///
+    /// On a connection outside the mesh only the pings of a claimant or duplicate are answered, and
+    /// only this node's own record is read on an outdated one.
     mutating func messageReceived(
         _ message: GossipMessage, on id: ConnectionID, _ turn: inout StepContext
     ) {
@@ -244,7 +250,7 @@ package struct Membership: Sendable {
 
     // MARK: Sending
 
-    /// Sends `message` if the connection is still open.
+    /// Sends `message`, unless the connection has closed or this process's membership has ended.
     mutating func send(_ message: GossipMessage, on id: ConnectionID, _ turn: inout StepContext) {
         guard phase != .ended, mesh[id] != nil || identityConflicts.isPending(id) else { return }
         turn.effects.append(.send(message, on: id))

@@ -63,7 +63,7 @@ struct Mesh: Sendable {
         case replacingProcess([ConnectionID])
     }
 
-    /// Adds `id` and uses it for its pair.
+    /// Adds `id`, uses it for its pair, and drops connections with another process of the peer.
     mutating func opened(_ id: ConnectionID, _ connection: Connection) -> OpenOutcome {
         let peer = connection.peer
         let earlier = all(with: peer)
@@ -123,9 +123,11 @@ struct Mesh: Sendable {
 
     // MARK: Receiving and sending
 
-    /// Records that a message has arrived on the connection.
+    /// Records that a message has arrived on the connection, which counts as an answer to its
+    /// pings.
     ///
-    /// A reply arrives where its request was sent, so it never switches connections.
+    /// The side that does not decide uses the connection from now on if the message is no reply: a
+    /// reply arrives where its request was sent.
     ///
     /// - Returns: True if this connection is in use from now on, and was not before.
     mutating func messageReceived(_ id: ConnectionID, isResponse: Bool, at now: Instant) -> Bool {

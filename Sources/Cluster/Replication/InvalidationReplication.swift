@@ -205,6 +205,9 @@ package struct InvalidationReplication: Sendable {
     /// The digest of the synced positions and the voter set; see ``ReplicationDigest``.
     var digest: UInt64 { ReplicationDigest.of(log.catchUp, voterConfiguration) }
 
+    /// Applies a round response, or its equivalent for
+    /// ``InvalidationMessage/roundUnchanged(round:digest:view:)``: first to the log, then to the
+    /// fence.
     private mutating func roundResponseReceived(
         _ response: FenceResponse, _ catchUp: CatchUpTarget, _ node: NodeID, _ now: Instant,
         _ dice: inout SplitMix64, _ effects: inout [InvalidationEffect]
@@ -219,7 +222,8 @@ package struct InvalidationReplication: Sendable {
     /// Assigns `invalidation` the next number of this node, unless its id is known.
     ///
     /// - Returns: The outcome; with ``IssueOutcome/busy`` nothing has happened.
-    /// - Throws: ``InvalidationFault``; nothing has happened.
+    /// - Throws: ``InvalidationFault``, for a consensus record ``InvalidationFault/invalidID``;
+    ///   nothing has happened.
     package mutating func issue(
         _ invalidation: Invalidation, now: Instant, using dice: inout SplitMix64,
         effects: inout [InvalidationEffect]
@@ -230,7 +234,7 @@ package struct InvalidationReplication: Sendable {
         return issuance
     }
 
-    /// Begins to remove members by order of the operator.
+    /// Begins to remove members from the voter set by order of the operator.
     ///
     /// - Throws: ``FenceCoordinator/RemovalRefusal``; nothing was begun.
     package mutating func forget(
