@@ -5,6 +5,8 @@ extension InvalidationLog {
     /// Marks everything soft once for records that are no longer available, which then count as
     /// applied.
     ///
+    /// Floors of this node's own stream are ignored.
+    ///
     /// - Returns: False if all of them had been applied before.
     @discardableResult
     mutating func applyFloors(
@@ -52,7 +54,8 @@ extension InvalidationLog {
 
     // MARK: Streams of dead processes
 
-    /// Retires the streams that all voters have and that have not changed for long.
+    /// Retires the streams of dead processes that all voters have and that have not changed for
+    /// ``Settings/ageMin``.
     mutating func retireOld(_ now: Instant, _ effects: inout [InvalidationEffect]) {
         let old = streams.live.filter { stream in
             isDead(stream) && now - stream.changedAt > settings.ageMin
@@ -73,6 +76,7 @@ extension InvalidationLog {
         }
     }
 
+    /// Returns true if the stream is synced and belongs to no process of a member, live or absent.
     private func isDead(_ stream: InvalidationStream) -> Bool {
         stream.process != process && !stream.isUnsynced && !receipts.members.isLive(stream.process)
     }

@@ -17,7 +17,8 @@ extension InvalidationLog {
         if receipts.members.setVoters(voters, now: now) { reviewMembers(now, &effects) }
     }
 
-    /// Drops the data of members that have left or disappeared and that no member names.
+    /// Drops the data of members that have left or disappeared and that no member names; receipts
+    /// then no longer wait for them.
     mutating func reviewMembers(_ now: Instant, _ effects: inout [InvalidationEffect]) {
         for node in receipts.review(connected: peers.connected, now: now) {
             peers.forgetMissing(of: node)
@@ -25,7 +26,8 @@ extension InvalidationLog {
         updateSettled(&effects)
     }
 
-    /// Records that this node and `node` now use this connection.
+    /// Records that this node and `node` now use this connection, if that is another one than
+    /// before.
     ///
     /// Each sends all its positions at once; the first query also carries them, because it may
     /// overtake these.
@@ -52,7 +54,8 @@ extension InvalidationLog {
         updateSettled(&effects)
     }
 
-    /// Records what `node` has synced and which members it names.
+    /// Records what `node` has synced and which members it names, and requests what this node
+    /// lacks.
     package mutating func confirmationReceived(
         _ positions: [StreamPosition], members: [NodeID], by node: NodeID, now: Instant,
         effects: inout [InvalidationEffect]
@@ -64,7 +67,8 @@ extension InvalidationLog {
         updateSettled(&effects)
     }
 
-    /// Reports the number up to which no receipt of this node's records is pending.
+    /// Reports the number up to which no receipt of this node's records is pending, if it has
+    /// risen.
     mutating func updateSettled(_ effects: inout [InvalidationEffect]) {
         let peers = peers
         let settled = receipts.settle(synced: streams.ownSyncedCount) { peers[$0] != nil }

@@ -30,7 +30,11 @@ extension InvalidationLog {
         return .issued(name)
     }
 
-    /// Applies records that `source` has pushed, sent with a query, or sent as a repair.
+    /// Applies those of the records that are new here; `source` has pushed them, or sent them with
+    /// a query or as a repair.
+    ///
+    /// Other content of a held number, and a new record of this node's own stream, are reported as
+    /// a conflict. While the log is full, or has too many streams, records count as missing.
     package mutating func recordsReceived(
         _ records: [InvalidationRecord], from source: NodeID, now: Instant,
         effects: inout [InvalidationEffect]
@@ -58,6 +62,8 @@ extension InvalidationLog {
         }
     }
 
+    /// Adds a new record to its stream and applies it; another node's consensus record is passed to
+    /// the fence.
     private mutating func apply(
         _ record: InvalidationRecord, at place: Int, from source: NodeID?, _ now: Instant,
         _ effects: inout [InvalidationEffect]
@@ -72,7 +78,8 @@ extension InvalidationLog {
         }
     }
 
-    /// Returns the index of a stream, which is added if necessary; `nil` if the limit is reached.
+    /// Returns the index of a stream, which is added if necessary, at the limit by retiring another
+    /// one; `nil` if none can be retired.
     mutating func index(
         of process: ProcessID, _ now: Instant, _ effects: inout [InvalidationEffect]
     ) -> Int? {
@@ -84,6 +91,9 @@ extension InvalidationLog {
     // MARK: The disk
 
     /// Records that the last batch is synced.
+    ///
+    /// This node's own records in it are pushed to the connected members, and those of others will
+    /// be confirmed.
     package mutating func writeSynced(now: Instant, effects: inout [InvalidationEffect]) {
         var issued: [InvalidationRecord] = []
         var synced: Set<ProcessID> = []

@@ -2,7 +2,8 @@ package import Ground
 
 /// Requests for missing records, and responses to those of others.
 extension InvalidationLog {
-    /// Records that `node` has synced everything up to these positions.
+    /// Records that `node` has synced everything up to these positions, and requests what this node
+    /// lacks after a short delay.
     package mutating func syncedPositionsReceived(
         _ positions: [StreamPosition], from node: NodeID, now: Instant,
         effects: inout [InvalidationEffect]
@@ -15,7 +16,8 @@ extension InvalidationLog {
         sendRepairRequests(now, &effects)
     }
 
-    /// Records that `node` has applied these positions, which it sends before its next query.
+    /// Records that `node` has applied these positions, which it sends before its next query, and
+    /// requests what this node lacks of them at once.
     package mutating func appliedPositionsReceived(
         _ positions: [StreamPosition], from node: NodeID, now: Instant,
         effects: inout [InvalidationEffect]
@@ -34,10 +36,14 @@ extension InvalidationLog {
         lags(behind: peers.missingPositions(of: node))
     }
 
+    /// Records that `node` has applied a position that this node lacks, so that this node lags
+    /// behind it.
     mutating func recordMissing(_ position: StreamPosition, at node: NodeID) {
         peers.recordMissing(position, at: node, isMissing: streams.lags)
     }
 
+    /// Schedules a request for what this node lacks up to the position; in its own stream that is a
+    /// conflict.
     private mutating func requestRepair(
         _ position: StreamPosition, at dueAt: Instant, _ now: Instant,
         _ effects: inout [InvalidationEffect]

@@ -126,7 +126,9 @@ struct AppliedHistory: Sendable {
         return count
     }
 
-    /// Returns the ids applied after count `start`; `nil` if not all are known.
+    /// Returns the ids applied after count `start`.
+    ///
+    /// `nil` if some of them are no longer kept, or one stands for a floor or a local invalidation.
     func names(after start: UInt64) -> [RecordID]? {
         guard start < count else { return [] }
         let wanted = count - start
@@ -159,6 +161,8 @@ struct WriteQueue: Sendable {
     /// True after a batch did not fit on the disk: metadata is written first, which frees space.
     private var isFreeingSpace = false
 
+    /// Adds an item for the next batch; one that marks everything soft replaces another directly
+    /// before it.
     mutating func add(_ write: LogWrite, from source: NodeID?) {
         // Of consecutive writes that mark everything soft, only the last is needed.
         if case .localPurge(.everythingSoft, _) = write,
@@ -180,9 +184,11 @@ struct WriteQueue: Sendable {
         return batch.isEmpty && isWaiting ? earliestBatchAt ?? .distantPast : nil
     }
 
-    /// Returns the next batch if it may start at `now`.
+    /// Returns the next batch if it may start at `now`, metadata first; none while another is under
+    /// way.
     ///
-    /// `interval` returns the minimum time until the batch after it, given its record count.
+    /// While space is to be freed, the batch consists of metadata alone. `interval` returns the
+    /// minimum time until the batch after it, given its record count.
     mutating func nextBatch(at now: Instant, interval: (Int) -> Interval) -> [LogWrite]? {
         guard let dueAt, dueAt <= now else { return nil }
         earliestBatchAt = now + interval(pendingWrites.count)
@@ -198,7 +204,7 @@ struct WriteQueue: Sendable {
         return batch.takeAll()
     }
 
-    /// Requeues the batch, which may be on disk or not.
+    /// Requeues the batch, which may be on disk or not, for a start no earlier than `beginsAt`.
     mutating func batchFailed(beginsAt: Instant) {
         requeueBatch()
         isFreeingSpace = false
@@ -217,6 +223,7 @@ struct WriteQueue: Sendable {
         return true
     }
 
+    /// Puts the items of the batch back ahead of those that wait.
     private mutating func requeueBatch() {
         var later = PendingMetadata()
         swap(&later, &pendingMetadata)

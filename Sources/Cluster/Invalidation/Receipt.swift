@@ -102,6 +102,7 @@ package struct ReceiptWaiters<Waiter> {
 
         mutating func remove(at index: Int) { entries.remove(at: index) }
 
+        /// Removes the first `count` waiters.
         mutating func drop(_ count: Int) {
             start += count
             // The array is compacted once half of it is removed, so each element moves about once.

@@ -29,7 +29,7 @@ struct ReceiptTracker: Sendable {
         _ = confirmations.record(positions, members: [], by: members.own, at: now)
     }
 
-    /// Records what `node` has synced and which members it names.
+    /// Records what `node` has synced and which members it names, unless it has left.
     ///
     /// - Returns: True if the known members may be others than before.
     mutating func confirmed(

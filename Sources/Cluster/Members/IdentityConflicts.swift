@@ -134,8 +134,18 @@ struct IdentityConflicts: Sendable {
 
     // MARK: Processes of this node
 
-    /// Handles a connection with a process of this node's own id; `isMember` is true if this
-    /// process has the table of a member.
+    /// Handles a connection with a process of this node's own id.
+    ///
+    /// A connection of this process with itself is closed. A senior process with the lower process
+    /// id claims the node id at once, by closing with ``CloseReason/duplicateIdentity``; any other
+    /// keeps the connection for a while and awaits the other side's claim.
+    ///
+    /// - Parameters:
+    ///   - id: The connection.
+    ///   - process: The process at its other end.
+    ///   - isMember: True if this process has the table of a member, which makes it senior at any
+    ///     age.
+    ///   - turn: The event being handled.
     mutating func duplicateConnected(
         _ id: ConnectionID, _ process: ProcessID, isMember: Bool, _ turn: inout StepContext
     ) {
