@@ -80,7 +80,8 @@ package struct Journal: Sendable {
         return effects
     }
 
-    /// Returns the bytes to leave free for operations that free space.
+    /// Returns the bytes to leave free behind `batch` for operations that free space; 0 if it is
+    /// itself such an operation, with metadata alone.
     ///
     /// These are a checkpoint and a file for metadata, and one more file for floors, without which
     /// some records cannot be dropped.
@@ -217,6 +218,7 @@ struct JournalFile: Hashable, Sendable {
 
     var endPosition: JournalPosition { JournalPosition(file: number, offset: UInt64(end)) }
 
+    /// Records that the file has this record.
     mutating func include(_ name: RecordID) { lastPositions.merge(name.position) }
 
     mutating func raiseLatestVersion(_ version: InvalidationVersion) {

@@ -64,12 +64,14 @@ struct JournalState: Sendable {
         }
     }
 
+    /// Adopts the consensus state that is being read, once all of its records have been applied.
     private mutating func completeState() {
         guard let incompleteState, incompleteState.recordsLeft <= 0 else { return }
         persistentState = incompleteState.state
         self.incompleteState = nil
     }
 
+    /// Counts a record or floor of a stream, which revives the stream if it was retired.
     private mutating func recordWritten(_ process: ProcessID, _ count: UInt64, _ epoch: UInt64) {
         raiseLatestVersion(count, epoch)
         revive(process)
@@ -91,6 +93,8 @@ struct JournalState: Sendable {
         floors.merge(StreamPosition(process: process, count: last.count))
     }
 
+    /// Marks a stream as retired; one that is retired already keeps its order and the greater
+    /// number.
     private mutating func retire(_ position: StreamPosition) {
         floors.remove(position.process)
         let before = retired[position.process]
@@ -144,6 +148,7 @@ struct JournalState: Sendable {
         return items + [.checkpointEnd]
     }
 
+    /// Returns the items that encode `state`: its head, then each of its records.
     static func items(of state: VoterSetConsensus.PersistentState) -> [JournalItem] {
         var head = state
         head.records = []

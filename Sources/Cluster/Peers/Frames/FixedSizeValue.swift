@@ -117,6 +117,8 @@ extension BatchElement {
     private static var tag: UInt16 { 1 }
 
     /// Returns a frame with the values of `batch`.
+    ///
+    /// - Throws: ``SendError/tooLong(_:)`` for more than ``countMax`` values.
     package static func frame(_ batch: [Self]) throws(SendError) -> [UInt8] {
         guard batch.count <= countMax else { throw .tooLong(limit) }
         var writer = StructureWriter.payload

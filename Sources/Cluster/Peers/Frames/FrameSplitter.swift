@@ -37,7 +37,8 @@ struct FrameSplitter {
         writer.putField(tag, value)
     }
 
-    /// Ends the frame if a field with a value of `bytesCount` bytes does not fit.
+    /// Prepares for a field with a value of `bytesCount` bytes, by ending the frame if it does not
+    /// fit.
     private mutating func ensureCapacity(_ bytesCount: Int) throws(SendError) {
         if !isFrameEmpty,
             writer.payloadBytes + StructureReader.fieldHeaderBytes + bytesCount

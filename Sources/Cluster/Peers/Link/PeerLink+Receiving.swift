@@ -1,7 +1,7 @@
 package import Ground
 
 extension PeerLink {
-    /// Handles a complete frame of any kind except DATA.
+    /// Handles a complete frame of any kind except DATA; ignores it once the link is closing.
     ///
     /// - Throws: The fault, if the frame breaks the protocol; the link then closes with a
     ///   ``Goodbye``.
@@ -21,7 +21,8 @@ extension PeerLink {
         }
     }
 
-    /// Handles the header of a DATA frame and returns what to do with its payload.
+    /// Handles the header of a DATA frame and returns what to do with its payload: deliver it, or
+    /// discard it if the query was cancelled or the link is closing.
     ///
     /// - Throws: The fault, if the frame breaks the protocol; the link then closes with a
     ///   ``Goodbye``.
@@ -104,6 +105,9 @@ extension PeerLink {
         return .ignored
     }
 
+    /// Counts a frame without effect.
+    ///
+    /// - Throws: ``PeerFault/flood`` if there were too many.
     private mutating func chargeIdleFrame(_ now: Instant) throws(PeerFault) {
         guard floodLimiter.consume(at: now) else { throw .flood }
     }
@@ -117,6 +121,8 @@ extension PeerLink {
         stream > 0 && stream % 2 == (side == .dialling ? 0 : 1)
     }
 
+    /// Opens the stream of the peer's query; a query of an unknown kind is declined and not
+    /// reported.
     private mutating func receivedQuery(
         _ stream: UInt32, _ payload: Span<UInt8>
     ) throws(PeerFault) -> PeerEvent {
@@ -134,6 +140,7 @@ extension PeerLink {
         return .queryReceived(stream: stream, query)
     }
 
+    /// Adds the peer's grant to the body on `stream`; ignores a grant for an ended stream.
     private mutating func receivedCredit(
         _ stream: UInt32, _ payload: Span<UInt8>, _ now: Instant
     ) throws(PeerFault) -> PeerEvent {
@@ -151,6 +158,8 @@ extension PeerLink {
         return .ignored
     }
 
+    /// Ends a query whose stream was reset: the peer's, which is acknowledged with RESET, or this
+    /// side's.
     private mutating func receivedReset(
         _ stream: UInt32, _ payload: Span<UInt8>, _ now: Instant
     ) throws(PeerFault) -> PeerEvent {
@@ -167,6 +176,7 @@ extension PeerLink {
 // MARK: Queries to the peer
 
 extension PeerLink {
+    /// Handles the response to a query of this side; ignores one to a cancelled query.
     private mutating func receivedReply(
         _ stream: UInt32, _ response: PeerReply, _ kind: PeerFrameKind
     ) throws(PeerFault) -> PeerEvent {

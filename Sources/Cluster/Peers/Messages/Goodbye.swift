@@ -85,8 +85,8 @@ extension Goodbye {
 }
 
 extension CloseReason {
-    /// Creates the membership's close reason from the peer's code; `nil` for protocol faults, which
-    /// count as a broken connection.
+    /// Creates the membership's close reason from the peer's code; `nil` for any other code, with
+    /// which the connection counts as broken.
     package init?(_ code: Goodbye.Code) {
         self.init(rawValue: code.rawValue)
     }

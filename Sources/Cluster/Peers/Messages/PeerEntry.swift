@@ -119,6 +119,9 @@ package struct PeerEntry: Hashable, Sendable {
     private static let fixedBytes = 88
 
     /// Returns the frame; `kind` is HELD or NOT_MODIFIED.
+    ///
+    /// - Throws: ``SendError/tooLong(_:)`` if head, tags and key do not fit, or if the entity tag
+    ///   or ``headOffsets`` exceed the head.
     func frame(_ kind: PeerFrameKind, stream: UInt32) throws(SendError) -> [UInt8] {
         var facts = facts
         if head.isEmpty { facts.entityTag = .empty }
