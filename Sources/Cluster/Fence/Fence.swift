@@ -75,6 +75,7 @@ package struct Fence: Sendable {
         }
     }
 
+    /// A response that counts as a contact once the missing positions are applied here.
     private struct PendingContact: Sendable {
         var sentAt: Instant
         var missing: [StreamPosition]
@@ -191,6 +192,7 @@ package struct Fence: Sendable {
         }
     }
 
+    /// Counts a contact with `member`, unless a later one counts already.
     private mutating func recordContact(_ sentAt: Instant, of member: NodeID) {
         contacts[member] = max(contacts[member] ?? sentAt, sentAt)
     }

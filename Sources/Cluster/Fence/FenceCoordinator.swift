@@ -116,6 +116,8 @@ package struct FenceCoordinator: Sendable {
             || (isRecentlyStarted && recentlyStartedUntil.count > (set.members.count - 1) / 2)
     }
 
+    /// Ends what has expired: recently started members, former sets, and the closing after a
+    /// recovery.
     private mutating func expireTimers(_ now: Instant) {
         for member in recentlyStartedUntil.keys
         where recentlyStartedUntil[member].map({ $0 <= now }) ?? false {
@@ -125,7 +127,8 @@ package struct FenceCoordinator: Sendable {
         if let closedUntil, closedUntil <= now { self.closedUntil = nil }
     }
 
-    /// Records that the set has changed from `former`, if it has.
+    /// Records that the set has changed from `former`, if it has; no effect without a fence
+    /// duration.
     ///
     /// New voters count as heard of now, and after a recovery the fence stays closed for its
     /// duration.
@@ -241,12 +244,15 @@ package struct FenceCoordinator: Sendable {
         return reachableMembers.allSatisfy(configuration.set.contains)
     }
 
+    /// Returns true if the member is connected or a voter.
     private func isKnown(_ member: NodeID) -> Bool {
         reachableMembers.contains(member) || consensus.configuration?.set.contains(member) == true
     }
 
-    /// Requests the round that is due: with a quorum while this node is current, otherwise with all
-    /// members.
+    /// Requests the round that is due, and schedules the next one.
+    ///
+    /// The round is with a quorum if this node is current for long enough and all reachable members
+    /// are voters of a settled set; otherwise it is with all reachable members.
     private mutating func tick(_ now: Instant) {
         guard nextRound <= now else { return }
         let span = fence.settings.contactLifetime
@@ -266,6 +272,7 @@ package struct FenceCoordinator: Sendable {
     /// The interval between rounds while responses are needed to proceed.
     private static let retryInterval = Interval.milliseconds(500)
 
+    /// Requests a round with all reachable members, if there are any.
     private mutating func queryAll(_ now: Instant) {
         guard !reachableMembers.isEmpty else { return }
         output.roundRequests.append(

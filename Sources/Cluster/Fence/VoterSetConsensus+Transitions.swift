@@ -5,12 +5,8 @@ extension VoterSetConsensus {
     /// Adopts a configuration that another node knows to be decided, if it is newer.
     ///
     /// The lineage with more recoveries is newer, then the higher generation. Two sets of one
-    /// generation, or two clusters that have both grown, are a ``conflict``.
-    ///
-    /// - Parameters:
-    ///   - theirs: The other node's configuration.
-    ///   - isNewCluster: True if that is still a founder alone, and no vote was cast.
-    ///   - now: The current time.
+    /// generation, or two clusters that have both grown, are a ``conflict``; `isNewCluster` is true
+    /// if theirs is still a founder alone without a vote.
     mutating func adoptIfNewer(_ theirs: VoterConfiguration, isNewCluster: Bool, now: Instant) {
         guard let ours = configuration else { return adopt(theirs, now: now) }
         guard ours.set.lineage.recovery == theirs.set.lineage.recovery else {
@@ -32,8 +28,7 @@ extension VoterSetConsensus {
         }
     }
 
-    /// Resolves the meeting of two clusters: one that is still only its founder gives itself up, of
-    /// two such the one whose founder has the higher id.
+    /// Resolves the meeting of two clusters: a lone founder gives itself up, of two the higher id.
     private mutating func resolveForeignCluster(
         _ theirs: VoterConfiguration, isNewCluster: Bool, now: Instant
     ) {
@@ -49,7 +44,7 @@ extension VoterSetConsensus {
     }
 
     /// Follows `next` from now on; drops this node's votes and proposal, and the records on sets
-    /// other than `next` and the one before.
+    /// other than `next` and, unless that is settled, the one before.
     mutating func adopt(_ next: VoterConfiguration, now: Instant) {
         let isNextStep =
             next.set.lineage == configuration?.set.lineage
@@ -72,8 +67,7 @@ extension VoterSetConsensus {
         restoreOwnVotes()
     }
 
-    /// Counts the votes and adopts a change that has a majority in one ballot; then checks whether
-    /// the set is settled.
+    /// Adopts a change that has a majority in one ballot; then checks whether the set is settled.
     mutating func tallyVotes(now: Instant) {
         if let set = configuration?.set {
             for cast in votes(on: set) {

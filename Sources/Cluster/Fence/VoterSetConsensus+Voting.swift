@@ -14,9 +14,8 @@ extension VoterSetConsensus {
     /// ``vote(synced:isCurrent:records:)`` has no effect.
     package var isVoteDue: Bool { proposal != nil || !records.isEmpty }
 
-    /// Issues the promises, votes and proposal records that are due.
-    ///
-    /// There are none unless the set is settled, no conflict was found and this node is a voter.
+    /// Issues the promises, votes and proposal records that are due; none unless this node has
+    /// joined as a voter of a settled set and found no conflict.
     ///
     /// - Parameters:
     ///   - synced: The positions synced at this moment.
@@ -40,6 +39,7 @@ extension VoterSetConsensus {
         castVote(proposal, on: set, synced: synced, issue: &output)
     }
 
+    /// Promises to vote in no ballot below `ballot`, and names the highest vote so far.
     private mutating func promise(
         _ ballot: Ballot, on set: VoterSet, issue: inout [ConsensusRecord]
     ) {

@@ -56,6 +56,8 @@ package struct VoterSetConsensus: Sendable {
     var adoptedAt: Instant
     /// When this node learned that the set is settled.
     var settledAt: Instant?
+    /// The set before the current one, as far as known; unlike that of ``configuration``, it stays
+    /// after the set is settled.
     var previousSet: VoterSet?
     /// The consensus records that still matter; see ``PersistentState/records``.
     var records: [ConsensusRecord] = []
@@ -174,7 +176,7 @@ package struct VoterSetConsensus: Sendable {
     /// Applies a consensus record: another node's once it is read, this node's own once it is
     /// synced.
     ///
-    /// Ignored are joins of other nodes, and records on sets of a lineage that this node does not
+    /// Ignores joins of other nodes, and records on sets of a lineage that this node does not
     /// follow.
     package mutating func apply(_ record: ConsensusRecord, now: Instant) {
         if case .joined(let previous) = record.body {
@@ -189,6 +191,7 @@ package struct VoterSetConsensus: Sendable {
         tallyVotes(now: now)
     }
 
+    /// Applies this node's own latest join, by which it follows a lineage; ignores other joins.
     private mutating func applyJoin(
         _ joined: VoterConfiguration, _ record: ConsensusRecord, now: Instant
     ) {
@@ -227,6 +230,7 @@ package struct VoterSetConsensus: Sendable {
         if let set = configuration?.set, records[place].base == set { records[place].base = set }
     }
 
+    /// Returns true for a record on the current set or, until that is settled, on the one before.
     private func isRelevant(_ record: ConsensusRecord) -> Bool {
         record.base == configuration?.set || record.base == configuration?.previous
     }
@@ -259,9 +263,7 @@ package struct VoterSetConsensus: Sendable {
             VoterConfiguration(VoterSet(foundedBy: own, recovery: lineage.recovery + 1)), now: now)
     }
 
-    /// Opens a cluster of this node alone.
-    ///
-    /// - Precondition: This node follows no voter set.
+    /// Opens a cluster of this node alone, which must follow no voter set.
     mutating func bootstrap(now: Instant) {
         precondition(
             configuration == nil, "opens a cluster in \(String(describing: configuration))")

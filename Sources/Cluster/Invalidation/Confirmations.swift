@@ -107,6 +107,7 @@ struct ConfirmationQueue: Sendable {
         self.nextToAllAt = nextToAllAt
     }
 
+    /// When confirmations to some or all members are due.
     var nextDue: Instant { min(nextToAllAt, pendingDueAt ?? nextToAllAt) }
 
     /// Schedules a confirmation to `node` for the stream of `process`, at `dueAt` or with those

@@ -2,10 +2,8 @@ package import Ground
 
 /// The removal of records and streams.
 extension InvalidationLog {
-    /// Marks everything soft once for records that are no longer available, which then count as
-    /// applied.
-    ///
-    /// Floors of this node's own stream are ignored.
+    /// Marks everything soft once for records of other nodes that are no longer available, which
+    /// then count as applied.
     ///
     /// - Returns: False if all of them had been applied before.
     @discardableResult
@@ -54,8 +52,7 @@ extension InvalidationLog {
 
     // MARK: Streams of dead processes
 
-    /// Retires the streams of dead processes that all voters have and that have not changed for
-    /// ``Settings/ageMin``.
+    /// Retires dead processes' streams that all voters have, unchanged for ``Settings/ageMin``.
     mutating func retireOld(_ now: Instant, _ effects: inout [InvalidationEffect]) {
         let old = streams.live.filter { stream in
             isDead(stream) && now - stream.changedAt > settings.ageMin
@@ -76,7 +73,7 @@ extension InvalidationLog {
         }
     }
 
-    /// Returns true if the stream is synced and belongs to no process of a member, live or absent.
+    /// Returns true for a synced stream of a process that is no member's last known one.
     private func isDead(_ stream: InvalidationStream) -> Bool {
         stream.process != process && !stream.isUnsynced && !receipts.members.isLive(stream.process)
     }

@@ -17,8 +17,7 @@ extension InvalidationLog {
         if receipts.members.setVoters(voters, now: now) { reviewMembers(now, &effects) }
     }
 
-    /// Drops the data of members that have left or disappeared and that no member names; receipts
-    /// then no longer wait for them.
+    /// Drops the data of members that have left or disappeared and that no member names.
     mutating func reviewMembers(_ now: Instant, _ effects: inout [InvalidationEffect]) {
         for node in receipts.review(connected: peers.connected, now: now) {
             peers.forgetMissing(of: node)
@@ -26,8 +25,7 @@ extension InvalidationLog {
         updateSettled(&effects)
     }
 
-    /// Records that this node and `node` now use this connection, if that is another one than
-    /// before.
+    /// Records that this node and `node` now use this connection, unless they did before.
     ///
     /// Each sends all its positions at once; the first query also carries them, because it may
     /// overtake these.
@@ -54,8 +52,7 @@ extension InvalidationLog {
         updateSettled(&effects)
     }
 
-    /// Records what `node` has synced and which members it names, and requests what this node
-    /// lacks.
+    /// Records what `node` has synced and which members it names; requests what is missing here.
     package mutating func confirmationReceived(
         _ positions: [StreamPosition], members: [NodeID], by node: NodeID, now: Instant,
         effects: inout [InvalidationEffect]
@@ -67,8 +64,7 @@ extension InvalidationLog {
         updateSettled(&effects)
     }
 
-    /// Reports the number up to which no receipt of this node's records is pending, if it has
-    /// risen.
+    /// Reports the number up to which none of this node's receipts is pending, if it has risen.
     mutating func updateSettled(_ effects: inout [InvalidationEffect]) {
         let peers = peers
         let settled = receipts.settle(synced: streams.ownSyncedCount) { peers[$0] != nil }

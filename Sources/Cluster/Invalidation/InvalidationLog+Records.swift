@@ -30,8 +30,7 @@ extension InvalidationLog {
         return .issued(name)
     }
 
-    /// Applies those of the records that are new here; `source` has pushed them, or sent them with
-    /// a query or as a repair.
+    /// Applies those of the records that are new here; `source` pushed them or sent them otherwise.
     ///
     /// Other content of a held number, and a new record of this node's own stream, are reported as
     /// a conflict. While the log is full, or has too many streams, records count as missing.
@@ -62,8 +61,7 @@ extension InvalidationLog {
         }
     }
 
-    /// Adds a new record to its stream and applies it; another node's consensus record is passed to
-    /// the fence.
+    /// Adds and applies a new record; passes another node's consensus record to the fence.
     private mutating func apply(
         _ record: InvalidationRecord, at place: Int, from source: NodeID?, _ now: Instant,
         _ effects: inout [InvalidationEffect]
@@ -78,8 +76,7 @@ extension InvalidationLog {
         }
     }
 
-    /// Returns the index of a stream, which is added if necessary, at the limit by retiring another
-    /// one; `nil` if none can be retired.
+    /// Returns the index of a stream, added if necessary; `nil` if no room can be made for it.
     mutating func index(
         of process: ProcessID, _ now: Instant, _ effects: inout [InvalidationEffect]
     ) -> Int? {
@@ -90,10 +87,7 @@ extension InvalidationLog {
 
     // MARK: The disk
 
-    /// Records that the last batch is synced.
-    ///
-    /// This node's own records in it are pushed to the connected members, and those of others will
-    /// be confirmed.
+    /// Records that the last batch is synced; pushes own records in it, schedules confirmations.
     package mutating func writeSynced(now: Instant, effects: inout [InvalidationEffect]) {
         var issued: [InvalidationRecord] = []
         var synced: Set<ProcessID> = []

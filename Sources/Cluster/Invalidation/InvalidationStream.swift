@@ -60,6 +60,7 @@ struct InvalidationStream: Sendable {
         return first
     }
 
+    /// Returns the record; `nil` if it is not held, even if it was applied.
     func record(_ number: UInt64) -> InvalidationRecord? {
         guard let content = records.content(number) else { return nil }
         return InvalidationRecord(
@@ -119,6 +120,7 @@ struct InvalidationStream: Sendable {
         endRepairIfDone()
     }
 
+    /// Stops the requests once nothing is missing up to ``repairTarget``.
     private mutating func endRepairIfDone() {
         if applied.prefix >= repairTarget { repair = nil }
     }

@@ -16,6 +16,7 @@ package enum LogWrite: Hashable, Sendable {
     /// Written with the next of the other items, ahead of it.
     case metadata(LogMetadataUpdate)
 
+    /// The approximate size on disk in bytes, by which waiting writes are limited.
     var bytesCount: Int {
         switch self {
         case .record(let record, _): record.bytesCount
@@ -144,6 +145,7 @@ struct AppliedHistory: Sendable {
 
 /// The group commit of log writes: those that wait while one batch is being synced.
 struct WriteQueue: Sendable {
+    /// An item with its source, which receives a confirmation once the item is synced.
     struct PendingWrite: Sendable {
         var write: LogWrite
         /// The node that sent it; `nil` for what this node has created.

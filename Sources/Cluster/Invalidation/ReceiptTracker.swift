@@ -98,6 +98,7 @@ struct ReceiptTracker: Sendable {
             boundedAt: majorityAt.map { $0 + settings.fenceDuration })
     }
 
+    /// Returns the status of `node` for a record that is held here since `since`.
     private func status(
         of node: NodeID, _ name: RecordID, since: Instant
     ) -> Receipt.ConfirmationStatus {

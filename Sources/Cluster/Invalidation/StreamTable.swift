@@ -219,6 +219,7 @@ struct StreamTable: Sendable {
         return oldest?.place
     }
 
+    /// Drops the first held record of a stream, with its client id.
     private mutating func dropFirst(_ place: Int) {
         guard let (number, content) = live[place].removeFirst() else { return }
         clientIDs.remove(RecordID(stream: live[place].process, number: number), content)

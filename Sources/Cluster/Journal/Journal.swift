@@ -142,6 +142,7 @@ struct JournalLayout: Sendable {
     var itemsStart = 0
     var state = JournalState()
 
+    /// The maximum size in bytes of all files, valid or to be deleted.
     var bytesCount: Int {
         files.reduce(0) { $0 + $1.bytesCount } + filesToDelete.values.reduce(0, +)
     }

@@ -172,6 +172,7 @@ package struct JournalRecovery: Sendable {
             JournalDamage(file: previous.file, reason: .unreadable(from: UInt64(end))))
     }
 
+    /// Records that the file is damaged from the end of what could be read.
     private mutating func recordDamage(_ reading: JournalFileScan, _ number: UInt64) {
         damage.append(
             JournalDamage(file: number, reason: .unreadable(from: UInt64(reading.end))))
@@ -270,6 +271,7 @@ struct JournalFileScan {
         }
     }
 
+    /// Applies an item to the state, and collects its record, invalidation or file names.
     private mutating func apply(_ item: JournalItem, _ header: JournalHeader) {
         let place = JournalPosition(file: header.number, offset: UInt64(end))
         state.apply(item, at: place, epoch: header.epoch)

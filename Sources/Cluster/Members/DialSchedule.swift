@@ -74,8 +74,10 @@ struct DialSchedule: Sendable {
         if isConnected { connected(member.id) }
     }
 
-    /// Makes `id` the member at `address` alone; if it is newly live and not connected, the address
-    /// is due at `dueAt` without failures.
+    /// Moves member `id` to `address`; ignored for a dead member where a live one is.
+    ///
+    /// If the member is newly live and not connected, its failures are forgotten and the dial is
+    /// due at `dueAt`.
     private mutating func addMember(
         _ address: PeerAddress, _ id: NodeID, isLive: Bool, dueAt: Instant
     ) {
@@ -234,6 +236,7 @@ struct DialSchedule: Sendable {
         return half + turn.jitter(upTo: half)
     }
 
+    /// Sets ``nextDialAt`` from the addresses that are neither dialled nor connected.
     private mutating func updateNextDial() {
         guard dialCount < settings.dialsMax else {
             nextDialAt = nil

@@ -82,8 +82,8 @@ struct FailureDetector: Sendable {
         min(probe?.nextDue ?? nextProbeAt, relays.nextDue ?? .distantFuture)
     }
 
-    /// Ends the probe in progress if its time is over, and returns its target; this node's health
-    /// worsens by each missing reply.
+    /// Ends the probe in progress if its time is over, and returns its target; worsens the health
+    /// by the number of replies that are missing.
     mutating func takeFailedTarget(at now: Instant) -> NodeID? {
         guard let failed = probe, failed.deadline <= now else { return nil }
         probe = nil
@@ -254,6 +254,7 @@ struct Relays: Sendable {
     /// Maximum number of relays; further requests get a nack at once.
     static let countMax = 256
 
+    /// True if another relay can be added.
     var hasRoom: Bool { relays.count < Self.countMax }
     var nextDue: Instant? { relays.values.map { $0.nackAt ?? $0.forgetAt }.min() }
 

@@ -75,6 +75,7 @@ struct IdentityConflicts: Sendable {
     /// True while another process with this node's id is connected.
     var hasDuplicate: Bool { !duplicates.isEmpty }
 
+    /// When the first check, duplicate's or outdated connection ends; `nil` if there is none.
     var nextDue: Instant? {
         (checks.values.map(\.endsAt) + duplicates.values.map(\.endsAt) + outdatedConnections.values)
             .min()

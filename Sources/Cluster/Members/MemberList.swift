@@ -104,6 +104,7 @@ struct MemberList: Sendable {
         return [change, expireSuspicion(of: id, source, at: now)].compactMap { $0 }
     }
 
+    /// Replaces the present record, and restarts or ends the suspicion by the new state.
     private mutating func adopt(
         _ record: MemberRecord, _ source: RecordSource, at now: Instant
     ) -> Change {

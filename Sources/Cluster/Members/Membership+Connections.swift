@@ -4,9 +4,8 @@ import Ground
 extension Membership {
     /// Admits a new connection whose hellos were exchanged, unless two processes claim one node id.
     ///
-    /// A process of this node's own id, and a second process of a connected member, are kept apart
-    /// until the conflict is resolved. A process earlier than the recorded one is only sent that
-    /// record.
+    /// A second process of this node or of a connected member waits until that is resolved; one
+    /// earlier than the recorded process is only sent that record.
     mutating func connectionOpened(
         _ id: ConnectionID, _ dialled: PeerAddress?, _ record: MemberRecord,
         _ turn: inout StepContext
@@ -74,9 +73,7 @@ extension Membership {
         }
     }
 
-    /// Handles a connection that the peer has closed or that broke; ignores one that is not known.
-    ///
-    /// If the peer's reason is ``CloseReason/duplicateIdentity``, this process stops serving.
+    /// Handles a closed or broken connection; a peer's claim of this node's id ends the membership.
     mutating func connectionClosed(
         _ id: ConnectionID, _ reason: CloseReason?, _ turn: inout StepContext
     ) {

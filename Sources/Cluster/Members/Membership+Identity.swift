@@ -2,10 +2,9 @@ import Ground
 
 /// Conflicts between two processes with one node id; see ``IdentityConflicts``.
 extension Membership {
-    /// Probes the earlier process, of the record `held`, before `newcomer` replaces it.
+    /// Probes the connected earlier process, of the record `held`, before `newcomer` replaces it.
     ///
-    /// If a check of the node is in progress, the newcomer competes with its claimant instead.
-    /// Nothing happens if the earlier process is not connected.
+    /// In a check that is in progress the newcomer competes with the claimant instead.
     mutating func checkIdentity(
         _ newcomer: IdentityConflicts.Claimant, _ held: MemberRecord, _ turn: inout StepContext
     ) {
@@ -20,10 +19,8 @@ extension Membership {
         send(.ping(sequence: sequence, updates: []), on: connection, &turn)
     }
 
-    /// Ends the check of an earlier process that has responded.
-    ///
-    /// The newcomer is refused; if it was only reported, its record is sent to the earlier process,
-    /// which then refutes it.
+    /// Refuses the newcomer of a check whose earlier process has responded; if it was only
+    /// reported, sends its record to that process, which then refutes it.
     mutating func identityCheckAcked(_ sequence: UInt32, _ turn: inout StepContext) {
         guard let newcomer = identityConflicts.takeRefuted(sequence) else { return }
         if let connection = newcomer.connection {
@@ -33,10 +30,8 @@ extension Membership {
         }
     }
 
-    /// Ends the checks whose earlier process did not respond in time; the newcomer replaces it.
-    ///
-    /// Also resolves conflicts about this node's own id, and closes outdated connections, when
-    /// their time is over.
+    /// Replaces earlier processes that did not respond in time by the newcomers; also resolves
+    /// conflicts about this node's own id, and closes outdated connections, whose time is over.
     mutating func expireIdentityChecks(_ turn: inout StepContext) {
         for check in identityConflicts.takeUnanswered(at: turn.now) {
             let newcomer = check.claimant

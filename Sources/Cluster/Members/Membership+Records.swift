@@ -2,11 +2,10 @@ import Ground
 
 /// The records of other members, and their changes.
 extension Membership {
-    /// Adopts `record` if it supersedes the present one, unless this node is leaving or has no slot
-    /// for a new member.
+    /// Adopts `record` if it supersedes the present one, unless this node leaves or has no slot.
     ///
-    /// A record of this node is handled by ``ownRecordReceived(_:_:)``. One that would replace a
-    /// connected process of another node by a reported one starts a check of identities first.
+    /// A record of this node is passed to ``ownRecordReceived(_:_:)``. A reported other process of
+    /// a connected member is checked first.
     mutating func merge(_ record: MemberRecord, _ source: RecordSource, _ turn: inout StepContext) {
         let id = record.member.id
         guard id != own.member.id else { return ownRecordReceived(record, &turn) }
@@ -95,10 +94,10 @@ extension Membership {
 
 /// This node's own record.
 extension Membership {
-    /// Refutes a record of this process that says it is not alive, or has an incarnation above its
-    /// own.
+    /// Refutes a record of this process that is not alive or of a later incarnation; ignores
+    /// others.
     ///
-    /// Older records are ignored. One of another process of this node is a conflict of identities.
+    /// A record of another process of this node is a conflict of identities.
     mutating func ownRecordReceived(_ record: MemberRecord, _ turn: inout StepContext) {
         guard case .serving = phase else { return }
         guard record.member.process == own.member.process else {
@@ -110,8 +109,7 @@ extension Membership {
         announce(own.member, above: record.incarnation, &turn)
     }
 
-    /// Ignores or refutes a record of another process of this node, or stops this process from
-    /// serving.
+    /// Ignores or refutes a record of another process of this node, or refuses to serve.
     private mutating func duplicateReported(_ record: MemberRecord, _ turn: inout StepContext) {
         let isJoining = !own.member.role.contains(.isCaughtUp) || !hasMemberTable
         switch identityConflicts.answer(to: record, own: own, isJoining: isJoining, at: turn.now) {
@@ -142,8 +140,7 @@ extension Membership {
 
     // MARK: Leaving
 
-    /// Announces that this node leaves, and waits until every connected peer has acknowledged it,
-    /// at most ``MembershipSettings/leaveTimeout``.
+    /// Announces the leave, and awaits the acks of all connected peers for a limited time.
     mutating func leave(_ turn: inout StepContext) {
         guard case .serving = phase else { return }
         let before = own

@@ -111,8 +111,7 @@ package struct Membership: Sendable {
 
     /// Handles `event` and appends the resulting effects.
     ///
-    /// A node that leaves or has ended closes connections that open; after the end it ignores all
-    /// else.
+    /// A node that leaves closes connections that open; an ended one ignores all other events.
     ///
     /// - Parameters:
     ///   - event: The event, in the order of occurrence.
@@ -151,6 +150,7 @@ package struct Membership: Sendable {
         if case .serving = phase { dialSchedule.dialDue(&turn) }
     }
 
+    /// Does everything that is due; in a leaving node that is only the end of the leave.
     private mutating func ticked(_ turn: inout StepContext) {
         if case .leaving(let until, _) = phase {
             if until <= turn.now { finishLeaving(&turn) }
@@ -188,8 +188,8 @@ package struct Membership: Sendable {
 
     /// Handles a message that arrived on the connection `id`.
     ///
-    /// On a connection outside the mesh only the pings of a claimant or duplicate are answered, and
-    /// only this node's own record is read on an outdated one.
+    /// Outside the mesh only pings are answered and, on an outdated connection, this node's records
+    /// read.
     mutating func messageReceived(
         _ message: GossipMessage, on id: ConnectionID, _ turn: inout StepContext
     ) {
@@ -265,9 +265,8 @@ package struct Membership: Sendable {
         }
     }
 
-    /// Returns the records to piggyback on the next message.
-    ///
-    /// A record of `first` that is not alive comes first (Lifeguard §IV.C, "buddy system").
+    /// Returns the records for the next message: that of `first` unless alive (Lifeguard §IV.C,
+    /// "buddy system"), then those to piggyback.
     mutating func piggybackedRecords(first: NodeID? = nil) -> [MemberRecord] {
         let ids = dissemination.takePiggyback(members: liveCount)
         guard let first, let record = members[first], record.state != .alive else {

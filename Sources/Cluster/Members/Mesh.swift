@@ -107,6 +107,7 @@ struct Mesh: Sendable {
         case none
         /// Another connection is in use now.
         case replaced(NodeID, ConnectionID)
+        /// No connection with the member is left.
         case disconnected(NodeID)
     }
 

@@ -54,11 +54,13 @@ package struct InvalidationReplication: Sendable {
     let settings: Settings
     var log: InvalidationLog
     var fenceCoordinator: FenceCoordinator
+    /// The consensus whose persistent state the log was last given to write.
     var persistedConsensus: VoterSetConsensus
     /// The conflict that was reported last.
     var reportedConflict: VoterSetConsensus.Conflict?
     /// The ``VoterSetLineage/recovery`` of the lineage that was followed last.
     var followedRecovery: UInt64?
+    /// The window of the last ``InvalidationEffect/publishWindow(_:)``.
     var publishedWindow: FenceWindow
     var formation = ClusterFormation()
 

@@ -45,6 +45,7 @@ extension PeerLink {
         fail(fault)
     }
 
+    /// Opens the link with the peer's HELLO, the only first frame allowed except GOODBYE.
     private mutating func receivedHello(
         _ head: PeerFrameHeader, _ payload: Span<UInt8>
     ) throws(PeerFault) -> PeerEvent {
@@ -65,12 +66,14 @@ extension PeerLink {
         return .helloReceived(theirs, version: version)
     }
 
+    /// Ends the link, because the peer closes the connection.
     private mutating func receivedGoodbye(_ payload: Span<UInt8>) throws(PeerFault) -> PeerEvent {
         let goodbye = try Goodbye(payload: payload)
         state = .ended
         return .goodbyeReceived(goodbye)
     }
 
+    /// Handles a frame on an open link; frames of unknown kinds are counted and skipped.
     private mutating func received(
         _ head: PeerFrameHeader, _ payload: Span<UInt8>, _ now: Instant
     ) throws(PeerFault) -> PeerEvent {
@@ -105,9 +108,7 @@ extension PeerLink {
         return .ignored
     }
 
-    /// Counts a frame without effect.
-    ///
-    /// - Throws: ``PeerFault/flood`` if there were too many.
+    /// Counts a frame without effect, of which too many are a fault.
     private mutating func chargeIdleFrame(_ now: Instant) throws(PeerFault) {
         guard floodLimiter.consume(at: now) else { throw .flood }
     }
@@ -121,8 +122,7 @@ extension PeerLink {
         stream > 0 && stream % 2 == (side == .dialling ? 0 : 1)
     }
 
-    /// Opens the stream of the peer's query; a query of an unknown kind is declined and not
-    /// reported.
+    /// Opens the stream of the peer's query; declines a query of an unknown kind, without a report.
     private mutating func receivedQuery(
         _ stream: UInt32, _ payload: Span<UInt8>
     ) throws(PeerFault) -> PeerEvent {
@@ -158,8 +158,7 @@ extension PeerLink {
         return .ignored
     }
 
-    /// Ends a query whose stream was reset: the peer's, which is acknowledged with RESET, or this
-    /// side's.
+    /// Ends a query by RESET: the peer's, which is acknowledged with another, or this side's.
     private mutating func receivedReset(
         _ stream: UInt32, _ payload: Span<UInt8>, _ now: Instant
     ) throws(PeerFault) -> PeerEvent {
@@ -203,6 +202,7 @@ extension PeerLink {
             : .deliver(stream: head.stream, bytesCount: head.payloadBytes)
     }
 
+    /// Ends the query whose body is complete, after a check of its length.
     private mutating func receivedEnd(
         _ stream: UInt32, _ payload: Span<UInt8>
     ) throws(PeerFault) -> PeerEvent {
@@ -216,6 +216,7 @@ extension PeerLink {
         return query.isCancelled ? .ignored : .bodyEnded(stream: stream, end)
     }
 
+    /// Ends this side's query that the peer has aborted; reports nothing if it was cancelled.
     private mutating func outboundQueryReset(
         _ stream: UInt32, _ code: StreamReset.Code
     ) throws(PeerFault) -> PeerEvent {
@@ -248,6 +249,7 @@ struct FrameFloodLimiter: Sendable {
         return true
     }
 
+    /// Adds the frames allowed since the last refill, up to the capacity.
     private mutating func refill(_ now: Instant) {
         guard let last = refilledAt else {
             refilledAt = now

@@ -60,9 +60,7 @@ extension PeerLink {
         for frame in frames { enqueue(frame) }
     }
 
-    /// Checks that the link is open and its queue below ``queueBytesMax``.
-    ///
-    /// - Throws: ``SendError/notOpen`` or ``SendError/queueFull``.
+    /// Throws unless the link is open and its queue is below ``queueBytesMax``.
     private func checkRoom() throws(SendError) {
         guard isOpen else { throw .notOpen }
         guard queuedBytes < Self.queueBytesMax else { throw .queueFull }

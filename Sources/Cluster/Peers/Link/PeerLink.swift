@@ -73,8 +73,8 @@ package struct PeerLink: Sendable {
     package static let queueBytesMax = 1 << 20
     /// The queued bytes above which the peer counts as not reading and the connection is closed.
     package static let queueBytesLimit = 4 << 20
-    /// The queued bytes above which FETCHING and interim responses are omitted, which no requester
-    /// needs.
+    /// The queued bytes above which FETCHING and interim responses are omitted, which a requester
+    /// can do without.
     static let queueBytesCongested = 64 << 10
 
     /// The number of remaining queries from which another connection is to be opened.

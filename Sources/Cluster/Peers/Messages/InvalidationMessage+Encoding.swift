@@ -114,6 +114,7 @@ extension InvalidationMessage {
         return XXH64.hash(bytes.span, seed: UInt64(members.count))
     }
 
+    /// Returns the frames of a repair response, the last with all floors and covered ranges.
     private static func repair(_ response: RepairResponse) throws(SendError) -> [[UInt8]] {
         let (floors, covered) = (response.floors, response.covered)
         guard max(floors.count, covered.count) <= PeerProtocol.rangesMax else {
@@ -132,6 +133,8 @@ extension InvalidationMessage {
         return try cutter.finish()
     }
 
+    /// Returns the frames of a round's response: one, or several with positions before one with the
+    /// view.
     private static func roundReply(
         _ response: FenceResponse, _ retired: [StreamPosition]
     ) throws(SendError) -> [[UInt8]] {

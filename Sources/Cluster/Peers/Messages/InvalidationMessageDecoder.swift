@@ -62,6 +62,9 @@ package struct InvalidationMessageDecoder: Sendable {
         return records
     }
 
+    /// Decodes a confirmation; members and voter set of a short one are those of the last full one.
+    ///
+    /// - Throws: The fault, if the frame is invalid or its digest is not that of the last full one.
     private mutating func confirmation(
         _ structure: inout StructureReader, _ payload: Span<UInt8>
     ) throws(PeerFault) -> InvalidationMessage {
@@ -133,6 +136,7 @@ package struct InvalidationMessageDecoder: Sendable {
         return response
     }
 
+    /// Decodes a frame of a round's response, and returns the message with the last of its frames.
     private mutating func roundReply(
         _ structure: inout StructureReader, _ payload: Span<UInt8>
     ) throws(PeerFault) -> InvalidationMessage? {
