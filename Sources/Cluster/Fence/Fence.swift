@@ -205,7 +205,8 @@ package struct Fence: Sendable {
         }
     }
 
-    /// Returns when the last request was sent to `member` whose response is applied here.
+    /// Returns when the last request was sent to `member` whose response is applied here; `nil` if
+    /// there is none.
     package func lastContact(of member: NodeID) -> Instant? { contacts[member] }
 
     /// Returns true if a response to a request of the last contact lifetime was received and
@@ -255,8 +256,10 @@ package struct Fence: Sendable {
         majorityStart(members, since: since) != nil
     }
 
-    /// Returns the earliest contact of the latest majority; this node is always in contact with
-    /// itself.
+    /// Returns the earliest contact of the latest majority of `members` with contacts from `since`
+    /// on; `nil` without one.
+    ///
+    /// This node is always in contact with itself.
     private func majorityStart(_ members: [NodeID], since: Instant) -> Instant? {
         let starts = members.compactMap { member in
             member == own ? .distantFuture : contacts[member].flatMap { $0 < since ? nil : $0 }

@@ -35,7 +35,8 @@ extension FenceCoordinator {
         return members.count { $0 < own && fence.isInContact(with: $0, at: now) }
     }
 
-    /// Returns the next change: an undecided one first, then leaving, removing, adding; each by id.
+    /// Returns the next change: an undecided one first, then leaving, removing, adding; each by id;
+    /// `nil` if none is needed.
     private mutating func nextChange(_ now: Instant) -> VoterSetChange? {
         guard let set = consensus.configuration?.set else { return nil }
         membersToRemove.formIntersection(set.members)

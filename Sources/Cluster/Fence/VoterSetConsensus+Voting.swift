@@ -94,7 +94,7 @@ extension VoterSetConsensus {
     }
 
     /// Returns when this node repeats its vote for the change that made its set, unless that is
-    /// settled by then.
+    /// settled by then; `nil` if it does not.
     ///
     /// A node that read the votes may have lost them before they were synced there, and a voter may
     /// have lost its directory. Then all nodes know the set from other nodes and none knows what

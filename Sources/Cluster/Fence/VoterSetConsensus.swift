@@ -309,7 +309,7 @@ package struct VoterSetConsensus: Sendable {
         return theirs.generation > set.generation
     }
 
-    /// Returns this node's view of the voter set, to be sent to others.
+    /// Returns this node's view of the voter set, with `isCurrent` as given and without a nominee.
     package func view(isCurrent: Bool) -> VoterSetView {
         VoterSetView(
             configuration: configuration, hasVoted: acceptedVote != nil, isCurrent: isCurrent)

@@ -201,7 +201,8 @@ package struct InboundOffers: Sendable {
         pendingCounts[connection] = nil
     }
 
-    /// Appends the reply to an offer, which then is not pending, unless its connection has closed.
+    /// Ends an offer with a reply, which reports the entry as stored if `isKept`; no effect once
+    /// its connection has closed.
     private mutating func reply(
         _ offered: ReceivedOffer, isKept: Bool, _ responses: inout [Reply]
     ) {

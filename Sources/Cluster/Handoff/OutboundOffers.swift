@@ -213,7 +213,8 @@ package struct OutboundOffers: Sendable {
         missedReceivers.remove(node)
     }
 
-    /// Makes the open offers to `node` that are meant wait again, behind those that wait.
+    /// Makes the open offers to `node` for which `isMeant` is true wait again, behind those that
+    /// wait.
     private mutating func requeueOpen(_ node: NodeID, where isMeant: (OpenOffer) -> Bool) {
         guard let place = receiversByID.index(forKey: node) else { return }
         let meant = receiversByID.values[place].open.filter { isMeant($0.value) }

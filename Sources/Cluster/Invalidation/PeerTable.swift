@@ -84,8 +84,9 @@ struct PeerTable: Sendable {
         connected.map { claimedCount(of: process, by: $0) }.max() ?? 0
     }
 
-    /// Records that `node` has a stream without gaps only below `number`, and, unless `isAhead`,
-    /// that it has nothing else that this node lacks.
+    /// Records that `node` has synced a stream only below `number`.
+    ///
+    /// Its report to have applied more is dropped, unless `isAhead` is true of that number.
     mutating func limitClaim(
         of process: ProcessID, by node: NodeID, below number: UInt64,
         isAhead: (_ claimed: UInt64) -> Bool

@@ -154,6 +154,8 @@ package struct ReceiptWaiters<Waiter> {
 
     /// Removes and returns the waiters for whose records `isOver` returns true, in no particular
     /// order.
+    ///
+    /// `isForAll` is the `awaitsAll` with which the waiter was added.
     package mutating func removeCompleted(
         where isOver: (_ name: RecordID, _ isForAll: Bool) -> Bool
     ) -> [Waiter] {

@@ -147,7 +147,7 @@ extension InvalidationStream {
 
 extension InvalidationStream.Repair {
     /// Returns the member after the last one that was sent a request, in a cycle, or the same one
-    /// if it made progress.
+    /// if it made progress; `nil` without sources.
     fileprivate func next(of sources: [NodeID]) -> NodeID? {
         guard let lastSource else { return sources.first }
         if isProgressing, sources.contains(lastSource) { return lastSource }

@@ -82,8 +82,10 @@ struct FailureDetector: Sendable {
         min(probe?.nextDue ?? nextProbeAt, relays.nextDue ?? .distantFuture)
     }
 
-    /// Ends the probe in progress if its time is over, and returns its target; worsens the health
-    /// by the number of replies that are missing.
+    /// Ends the probe in progress if its time is over, and returns its target; otherwise returns
+    /// `nil`.
+    ///
+    /// The health worsens by the number of replies that are missing.
     mutating func takeFailedTarget(at now: Instant) -> NodeID? {
         guard let failed = probe, failed.deadline <= now else { return nil }
         probe = nil
@@ -263,7 +265,7 @@ struct Relays: Sendable {
         relays[sequence] = relay
     }
 
-    /// Removes and returns the relay whose ping was acknowledged.
+    /// Removes and returns the relay whose ping was acknowledged; `nil` if there is none.
     mutating func ackReceived(_ sequence: UInt32) -> Relay? {
         defer { relays[sequence] = nil }
         return relays[sequence]

@@ -30,8 +30,9 @@ extension Membership {
         }
     }
 
-    /// Replaces earlier processes that did not respond in time by the newcomers; also resolves
-    /// conflicts about this node's own id, and closes outdated connections, whose time is over.
+    /// Replaces earlier processes that did not respond in time by the newcomers; also closes
+    /// overdue connections of duplicates, which may end this process's membership, and outdated
+    /// ones.
     mutating func expireIdentityChecks(_ turn: inout StepContext) {
         for check in identityConflicts.takeUnanswered(at: turn.now) {
             let newcomer = check.claimant

@@ -94,8 +94,7 @@ extension Membership {
 
 /// This node's own record.
 extension Membership {
-    /// Refutes a record of this process that is not alive or of a later incarnation; ignores
-    /// others.
+    /// Refutes a record of this process that is not alive, or later than its own; ignores others.
     ///
     /// A record of another process of this node is a conflict of identities.
     mutating func ownRecordReceived(_ record: MemberRecord, _ turn: inout StepContext) {

@@ -188,8 +188,7 @@ package struct Membership: Sendable {
 
     /// Handles a message that arrived on the connection `id`.
     ///
-    /// Outside the mesh only pings are answered and, on an outdated connection, this node's records
-    /// read.
+    /// Outside the mesh it only answers pings of claimants and reads records of this node.
     mutating func messageReceived(
         _ message: GossipMessage, on id: ConnectionID, _ turn: inout StepContext
     ) {

@@ -174,8 +174,8 @@ struct Mesh: Sendable {
 
     // MARK: Due times
 
-    /// Returns the earliest due time of all connections; no table is requested before
-    /// `nextTableRequestAt`.
+    /// Returns the earliest due time of all connections, `nil` if nothing is due; no table is
+    /// requested before `nextTableRequestAt`.
     func nextDue(_ settings: MembershipSettings, nextTableRequestAt: Instant) -> Instant? {
         var next: Instant?
         func wait(until instant: Instant?) {
@@ -213,7 +213,7 @@ struct Mesh: Sendable {
         }
     }
 
-    /// Returns the connection whose table request is due first, if any is due.
+    /// Returns the connection whose table request is due first; `nil` if none is due yet.
     func dueTableRequest(at now: Instant) -> ConnectionID? {
         var first: (id: ConnectionID, at: Instant)?
         for (id, connection) in zip(connections.keys, connections.values) {

@@ -158,7 +158,7 @@ package struct InvalidationReplication: Sendable {
         return nil
     }
 
-    /// Processes a peer's message and returns a reply.
+    /// Processes a peer's message and returns the reply, if there is one.
     private mutating func process(
         _ message: InvalidationMessage, _ node: NodeID, _ now: Instant, _ dice: inout SplitMix64,
         _ effects: inout [InvalidationEffect]

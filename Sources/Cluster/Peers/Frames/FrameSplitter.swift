@@ -1,5 +1,7 @@
 /// A writer that splits a list of fields into as many frames as needed, in order, each with the
 /// same prefix.
+///
+/// The call that ends a frame throws ``SendError/tooLong(_:)`` if its only field does not fit.
 struct FrameSplitter {
     private let kind: PeerFrameKind
     private let prefix: StructureWriter

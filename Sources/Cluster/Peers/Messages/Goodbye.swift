@@ -57,6 +57,8 @@ package struct Goodbye: Hashable, Sendable {
     }
 
     /// Decodes the payload of a GOODBYE.
+    ///
+    /// - Throws: ``PeerFault/truncated(_:)``.
     package init(payload: Span<UInt8>) throws(PeerFault) {
         var structure = try StructureReader(payload, fixedBytes: Self.fixedBytes, in: .goodbye)
         code = Code(rawValue: payload.little16(at: 2))

@@ -41,6 +41,8 @@ extension InvalidationMessage {
     /// Each frame is a message of its own, except in a round's response, whose last frame completes
     /// the others. Every frame of a confirmation lists all members; the last frame of a repair has
     /// all floors and covered ranges.
+    ///
+    /// - Throws: ``SendError/tooLong(_:)`` for too many members, ranges or positions.
     package func frames() throws(SendError) -> [[UInt8]] {
         switch self {
         case .push(let records):
@@ -81,6 +83,8 @@ extension InvalidationMessage {
     ///
     /// With `isShort` the members and the voter set are replaced by their digest, which the
     /// receiver must have received together with them.
+    ///
+    /// - Throws: ``SendError/tooLong(_:)`` for too many members.
     static func confirm(
         _ positions: [StreamPosition], _ members: [NodeID], _ view: VoterSetView, isShort: Bool
     ) throws(SendError) -> [[UInt8]] {

@@ -136,7 +136,8 @@ package struct InvalidationMessageDecoder: Sendable {
         return response
     }
 
-    /// Decodes a frame of a round's response, and returns the message with the last of its frames.
+    /// Decodes a frame of a round's response; returns the message with its last frame, otherwise
+    /// `nil`.
     private mutating func roundReply(
         _ structure: inout StructureReader, _ payload: Span<UInt8>
     ) throws(PeerFault) -> InvalidationMessage? {

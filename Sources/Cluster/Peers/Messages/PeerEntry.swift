@@ -149,6 +149,9 @@ package struct PeerEntry: Hashable, Sendable {
     }
 
     /// Decodes the payload of a HELD or a NOT_MODIFIED, according to `kind`.
+    ///
+    /// - Throws: The fault, if a part is truncated or too long, or if the entity tag or
+    ///   ``headOffsets`` exceed the head.
     init(payload: Span<UInt8>, in kind: PeerFrameKind) throws(PeerFault) {
         var structure = try StructureReader(payload, fixedBytes: Self.fixedBytes, in: kind)
         self.init(
