@@ -238,7 +238,8 @@ package struct Fence: Sendable {
         currentSince = window.isCurrent(at: now) ? currentSince ?? now : nil
     }
 
-    /// Returns the latest instant before which nothing durable is missing here, or `nil`.
+    /// Returns the latest instant before which nothing durable is missing here; `nil` without
+    /// enough contacts.
     private func provenStart(_ demand: QuorumRequirement) -> Instant? {
         var start = demand.settledAt.flatMap { majorityStart(demand.voters, since: $0) }
         if let joint = demand.joint,

@@ -28,7 +28,7 @@ extension VoterSetConsensus {
         }
     }
 
-    /// Resolves the meeting of two clusters: a lone founder gives itself up, of two the higher id.
+    /// Resolves the meeting of two clusters: a lone founder gives up, of two the one of higher id.
     private mutating func resolveForeignCluster(
         _ theirs: VoterConfiguration, isNewCluster: Bool, now: Instant
     ) {

@@ -154,7 +154,7 @@ package struct VoterSetConsensus: Sendable {
         return true
     }
 
-    /// Records what this node has synced.
+    /// Records what this node has synced, which may settle the set.
     package mutating func recordOwnPositions(_ positions: [StreamPosition], now: Instant) {
         syncedPositions.update(own, or: PositionVector()) { $0.merge(positions) }
         updateSettled(now: now)
@@ -165,7 +165,7 @@ package struct VoterSetConsensus: Sendable {
         syncedPositions.updateAll { $1.remove(process) }
     }
 
-    /// Drops the views of members that are neither voters nor connected.
+    /// Drops the views and positions of all nodes other than `members` and this node.
     mutating func retainViews(of members: Set<NodeID>) {
         for member in views.keys where !members.contains(member) && member != own {
             views[member] = nil

@@ -46,7 +46,8 @@ package struct OwnershipChange: Sendable {
         previousRings = [current]
     }
 
-    /// Returns the owners of an entry that must be offered it, in order of preference.
+    /// Returns the owners of an entry that must be offered it, in order of preference: those that
+    /// did not own it on every remembered ring, except the sender.
     package func newOwners(of digest: EntryDigest) -> [NodeID] {
         current.owners(of: digest).prefix(replicas).filter { owner in
             owner != sender

@@ -2,7 +2,7 @@ package import Ground
 
 /// The removal of records and streams.
 extension InvalidationLog {
-    /// Marks everything soft once for records of other nodes that are no longer available, which
+    /// Marks everything soft once for other processes' records that are no longer available, which
     /// then count as applied.
     ///
     /// - Returns: False if all of them had been applied before.

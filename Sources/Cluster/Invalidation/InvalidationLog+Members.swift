@@ -2,7 +2,7 @@ package import Ground
 
 /// Members and their confirmations.
 extension InvalidationLog {
-    /// Records the members that membership reports.
+    /// Records the members that membership reports, and drops the data of those that are gone.
     package mutating func membersChanged(
         _ named: [ReplicationMember], now: Instant, effects: inout [InvalidationEffect]
     ) {
@@ -43,7 +43,7 @@ extension InvalidationLog {
         updateSettled(&effects)
     }
 
-    /// Records that the connection with `node` is lost.
+    /// Records that the connection with `node` is lost; receipts then do not wait for the node.
     package mutating func disconnected(
         _ node: NodeID, now: Instant, effects: inout [InvalidationEffect]
     ) {

@@ -75,7 +75,8 @@ struct AppliedInvalidations: Sendable {
         writes.add(.record(record, count: count), from: source)
     }
 
-    /// Marks everything soft once for records that are no longer available.
+    /// Marks everything soft once for records that are no longer available; no effect without
+    /// floors.
     mutating func applyFloors(
         _ floors: [StreamPosition], from source: NodeID?, _ effects: inout [InvalidationEffect]
     ) {
@@ -213,10 +214,10 @@ struct WriteQueue: Sendable {
         self.earliestBatchAt = beginsAt
     }
 
-    /// Requeues the batch, which was not written for lack of space, and writes pending
-    /// metadata first.
+    /// Requeues the batch, which was not written for lack of space; the next one has pending
+    /// metadata alone, if there is any.
     ///
-    /// - Returns: False if the rejected batch consisted of such metadata.
+    /// - Returns: False, without a change, if the rejected batch consisted of such metadata.
     mutating func rejectBatch() -> Bool {
         guard !isFreeingSpace else { return false }
         requeueBatch()

@@ -56,7 +56,7 @@ struct PeerTable: Sendable {
         missing[node] = counts
     }
 
-    /// Returns the positions that `node` has reported and this node lacked.
+    /// Returns the positions that `node` has reported and that this node lacked when it did.
     func missingPositions(of node: NodeID) -> [StreamPosition] {
         guard let counts = missing[node] else { return [] }
         return zip(counts.keys, counts.values).map { StreamPosition(process: $0, count: $1) }

@@ -69,7 +69,7 @@ package struct JournalRecovery: Sendable {
         skipMissing()
     }
 
-    /// Records that ``nextFile`` cannot be read.
+    /// Records ``nextFile`` as damaged, because it cannot be read.
     package mutating func readFailed() {
         guard let number = candidates.popLast() ?? olderFiles.popLast()?.file else { return }
         damage.append(JournalDamage(file: number, reason: .missing))

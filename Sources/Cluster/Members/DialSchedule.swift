@@ -226,7 +226,7 @@ struct DialSchedule: Sendable {
     }
 
     /// Returns the delay after failures: random between half and all of a limit that doubles with
-    /// each failure, up to a maximum.
+    /// each failure, up to a maximum that is higher where neither a seed nor a live member is.
     private func delay(after target: DialTarget, _ turn: inout StepContext) -> Interval {
         let isWanted = target.isSeed || target.isMemberLive
         let most = isWanted ? settings.dialDelayMax : settings.deadDialDelayMax

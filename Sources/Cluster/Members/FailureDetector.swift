@@ -130,7 +130,8 @@ struct FailureDetector: Sendable {
         return [Message(.ping(target), sequence, on: connection)]
     }
 
-    /// Asks some other members to ping the target, and pings it on its spare connections.
+    /// Asks some connected members that are alive to ping the target, and pings the target on its
+    /// spare connections.
     ///
     /// Used when the target has not responded or is not connected.
     private mutating func indirectProbes(

@@ -111,7 +111,7 @@ struct Mesh: Sendable {
         case disconnected(NodeID)
     }
 
-    /// Removes a connection and uses the latest spare instead, if it was in use.
+    /// Removes a connection; if it was in use, the latest spare is used instead.
     mutating func closed(_ id: ConnectionID) -> CloseOutcome {
         guard let gone = connections[id] else { return .none }
         connections[id] = nil
