@@ -117,7 +117,7 @@ struct ConfirmationQueue: Sendable {
         pendingDueAt = pendingDueAt ?? dueAt
     }
 
-    /// Confirms `positions` to `nodes` now.
+    /// Adds a confirmation of `positions` to `nodes` to those that ``takeAll()`` returns.
     mutating func send(_ positions: [StreamPosition], to nodes: [NodeID]) {
         outgoing.append((positions, nodes))
     }

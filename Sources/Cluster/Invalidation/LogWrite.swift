@@ -89,7 +89,8 @@ struct AppliedInvalidations: Sendable {
 
     /// Applies an invalidation that is not sent to other nodes.
     ///
-    /// Everything is marked soft instead while more than `unsyncedBytesMax` wait to be synced.
+    /// Everything is marked soft instead if `unsyncedBytesMax` bytes wait to be synced, or if the
+    /// purge is too long to be written.
     mutating func applyLocally(
         _ purge: Purge, unsyncedBytesMax: Int, _ effects: inout [InvalidationEffect]
     ) {

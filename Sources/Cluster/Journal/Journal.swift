@@ -97,7 +97,8 @@ package struct Journal: Sendable {
         self.nextLayout = nil
     }
 
-    /// Records that an effect of the last write failed and none was carried out after it.
+    /// Records that an effect of the last write failed and none was carried out after it; the next
+    /// write begins another file.
     package mutating func failed() {
         guard let nextLayout else { preconditionFailure("failed to write nothing") }
         layout.failed(nextLayout)

@@ -71,7 +71,8 @@ struct JournalState: Sendable {
         self.incompleteState = nil
     }
 
-    /// Counts a record or floor of a stream, which revives the stream if it was retired.
+    /// Raises the latest version for a record or floor of a stream, and revives the stream if it
+    /// was retired.
     private mutating func recordWritten(_ process: ProcessID, _ count: UInt64, _ epoch: UInt64) {
         raiseLatestVersion(count, epoch)
         revive(process)

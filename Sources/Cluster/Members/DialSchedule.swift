@@ -145,7 +145,8 @@ struct DialSchedule: Sendable {
         updateNextDial()
     }
 
-    /// Records that there is a connection with `id`, in whichever direction it was dialled.
+    /// Records that there is a connection with `id`, in whichever direction it was dialled; its
+    /// addresses are not dialled meanwhile.
     mutating func connected(_ id: NodeID) {
         targets.updateAll { _, target in
             if target.owner == id { target.isConnected = true }

@@ -29,7 +29,8 @@ struct IdentityConflicts: Sendable {
     /// A connection with another process that has this node's own id.
     private struct Duplicate: Sendable {
         let process: ProcessID
-        /// True if this process was a member before it met the duplicate.
+        /// True if this process was a member before it met the duplicate, or had run for more than
+        /// ``MembershipSettings/seniorityAge``.
         let isSenior: Bool
         var endsAt: Instant
     }

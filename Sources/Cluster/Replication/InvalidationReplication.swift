@@ -112,7 +112,7 @@ package struct InvalidationReplication: Sendable {
         handle([event], now: now, using: &dice, effects: &effects)
     }
 
-    /// Processes several events in order and appends their effects.
+    /// Processes several events in order and appends their effects, then the replies to peers.
     package mutating func handle(
         _ events: [ReplicationEvent], now: Instant, using dice: inout SplitMix64,
         effects: inout [InvalidationEffect]
