@@ -190,8 +190,8 @@ struct IdentityConflicts: Sendable {
     ///
     /// If that process started in this boot epoch or later and this one `isJoining`, this node's
     /// directory is older than what the node has promised to keep: it refuses to serve. A live
-    /// record that supersedes `own` is refuted a limited number of times before this process gives
-    /// way.
+    /// record that supersedes `own` is refuted a limited number of times before this process may
+    /// give way.
     mutating func answer(
         to record: MemberRecord, own: MemberRecord, isJoining: Bool, at now: Instant
     ) -> Answer {

@@ -23,7 +23,7 @@ struct FrameSplitter {
         self.init(kind, beginning)
     }
 
-    /// Writes one field for each value.
+    /// Writes one field for each value, into further frames as needed.
     mutating func putFields<Value: FixedSizeValue>(
         _ tag: UInt16, _ values: [Value]
     ) throws(SendError) {
@@ -33,7 +33,7 @@ struct FrameSplitter {
         }
     }
 
-    /// Writes one field.
+    /// Writes one field, into a new frame if it does not fit into the present one.
     mutating func putField(_ tag: UInt16, _ value: [UInt8]) throws(SendError) {
         try ensureCapacity(value.count)
         writer.putField(tag, value)
