@@ -95,6 +95,10 @@ package struct PrefetchJob: Sendable {
         return next.task
     }
 
+    /// Removes and returns the next item that may be started: a delayed one before an untried one.
+    ///
+    /// Untried items of hosts that are backing off are delayed on the way, and those of failed
+    /// hosts fail.
     private mutating func next(at now: Instant) -> HostBackoff.DelayedItem? {
         if let waiting = delays.dequeue(at: now) { return waiting }
         while let nextUntried {

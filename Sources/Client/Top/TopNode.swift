@@ -55,7 +55,9 @@ package struct TopNode: Sendable {
     /// The latest statistics; `nil` while the node does not respond.
     package var report: StatisticsDocument? { failure == nil ? samples.last?.report : nil }
 
-    /// Adds statistics.
+    /// Records statistics that arrived at `now`, and the activity since the previous ones.
+    ///
+    /// Ends a failure. Samples of an earlier process of the node are dropped.
     mutating func statisticsReceived(_ report: StatisticsDocument, at now: Instant) {
         failure = nil
         id = report.members.first(where: \.isSelf)?.node ?? id

@@ -2,7 +2,7 @@ package import Ground
 
 /// Requests for missing records, and responses to those of others.
 extension InvalidationLog {
-    /// Records that `node` has synced everything up to these positions.
+    /// Records that `node` has synced these positions, and soon requests what is missing here.
     package mutating func syncedPositionsReceived(
         _ positions: [StreamPosition], from node: NodeID, now: Instant,
         effects: inout [InvalidationEffect]
@@ -15,7 +15,7 @@ extension InvalidationLog {
         sendRepairRequests(now, &effects)
     }
 
-    /// Records that `node` has applied these positions, which it sends before its next query.
+    /// Records which positions that `node` has applied are missing here, and requests them at once.
     package mutating func appliedPositionsReceived(
         _ positions: [StreamPosition], from node: NodeID, now: Instant,
         effects: inout [InvalidationEffect]
@@ -34,10 +34,12 @@ extension InvalidationLog {
         lags(behind: peers.missingPositions(of: node))
     }
 
+    /// Records that `node` has applied a position that this node lacks.
     mutating func recordMissing(_ position: StreamPosition, at node: NodeID) {
         peers.recordMissing(position, at: node, isMissing: streams.lags)
     }
 
+    /// Schedules a request for what is missing up to the position; in its own stream a conflict.
     private mutating func requestRepair(
         _ position: StreamPosition, at dueAt: Instant, _ now: Instant,
         _ effects: inout [InvalidationEffect]

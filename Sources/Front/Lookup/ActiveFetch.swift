@@ -306,8 +306,10 @@ final class ActiveFetch: Sendable {
         update { $0.lookup.fetch.validatorMismatched(effects: &$1) }
     }
 
-    /// Ends the fetch with `problem`; `nominated` are the request fields on which the failure
-    /// depends.
+    /// Ends the fetch with `problem`, unless it has already ended.
+    ///
+    /// `nominated` are the request fields on which the failure depends; readers whose requests
+    /// differ in them start again.
     func failed(_ problem: Problem, nominated: FieldNames = FieldNames()) {
         update { state, effects in
             guard !state.isFinished else { return }

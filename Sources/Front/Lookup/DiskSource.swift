@@ -27,8 +27,9 @@ final class DiskSource: ResponseSource {
     private var isFinished = false
     /// True while reading is held back for slow readers.
     private var isPaused = false
-    /// The body being read, and the number of its next chunk.
+    /// The record whose body is being read; `nil` before one is served piece by piece.
     private var reading: DiskRecordHandle?
+    /// The index of the body's next chunk to read.
     private var nextChunk = 0
 
     /// Maximum size of a body that is loaded whole before it is served, in bytes.

@@ -212,8 +212,10 @@ final class LookupDriver {
         handle { $0.diskMissed(effects: &$1) }
     }
 
-    /// Ends the fetch with `problem`; `nominated` are the request fields on which the failure
-    /// depends.
+    /// Ends the fetch with `problem`.
+    ///
+    /// `nominated` are the request fields on which the failure depends; readers whose requests
+    /// differ in them start again.
     func fail(_ problem: Problem, nominated: FieldNames = FieldNames()) {
         fetch.failed(problem, nominated: nominated)
         finish()

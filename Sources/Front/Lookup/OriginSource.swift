@@ -340,7 +340,7 @@ struct DeferredRequest {
     /// The body in one buffer, however small its pieces were.
     private(set) var body = ByteBuffer()
 
-    /// Bytes of the body from which on the request is sent.
+    /// Size of the collected body, in bytes, above which the request is sent before the body ends.
     private static let bytesMax = 64 << 10
 
     /// Creates the request without bytes of its body.

@@ -59,7 +59,8 @@ package final class Prefetcher: Sendable {
         return document
     }
 
-    /// Cancels a job and returns its document; `nil` if there is none of this name.
+    /// Cancels a job, unless it has finished, and returns its document; `nil` if no job has this
+    /// name.
     func cancel(_ name: String, on node: NodeCore) -> PrefetchDocument? {
         if let cancelled = state.withLock({ $0.list.cancel(name, at: SystemClock.now()) }) {
             Self.log(cancelled, to: node.logger)

@@ -6,7 +6,8 @@ import Serving
 import Store
 import Wire
 
-/// A copy of a request head, with the offsets of its lines, that outlives the read buffer.
+/// A copy of a request that outlives the read buffer: its head with the offsets of the lines, and
+/// the body of an admin request.
 struct BufferedRequest {
     /// The buffered part of the request body.
     private(set) var body: [UInt8] = []

@@ -77,7 +77,7 @@ final class ResponseSender {
         slices.reserveCapacity(16)
     }
 
-    /// Output bytes that were not accepted by the socket.
+    /// Output bytes that wait in the writer, see ``ResponseWriter/queuedBytes``; 0 without one.
     var queuedBytes: Int { writer?.queuedBytes ?? 0 }
 
     /// The Connection field to send.

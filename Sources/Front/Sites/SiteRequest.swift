@@ -201,8 +201,8 @@ final class SiteRequest: Sendable {
         isHead || hasAuthorization || cacheControl.isNoStore || cacheControl.isOnlyIfCached
     }
 
-    /// The request as the origin fetch sends it: unchanged if the response cannot be stored, as for
-    /// HEAD and the client's no-store.
+    /// This request in the mode in which the origin fetch sends it: ``Mode/verbatim`` if the
+    /// response cannot be stored, as for HEAD and the client's no-store, otherwise its own.
     var originVariant: SiteRequest { isHead || cacheControl.isNoStore ? verbatimVariant : self }
 
     /// This request in mode ``Mode/verbatim``.

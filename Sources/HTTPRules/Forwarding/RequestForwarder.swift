@@ -242,7 +242,8 @@ package enum RequestForwarder {
             self.correlationLines = causeLines
         }
 
-        /// Appends the request line and Host (RFC 9112 §3).
+        /// Appends the request line, whose target begins with the origin's base path, and the Host
+        /// that the rules name (RFC 9112 §3).
         mutating func appendRequestLine(_ request: ForwardedRequest) {
             bytes.reserveCapacity(512 + request.target.count)
             bytes.append(contentsOf: request.method)

@@ -156,7 +156,7 @@ package struct SignedTarget: Hashable, Sendable {
     }
 }
 
-/// The result of checking a signature.
+/// The result of checking the signature of a request's URL.
 package enum SignatureResult: Hashable, Sendable {
     /// The URL was signed with one of the keys and is valid until this time; `nil` if it never
     /// expires.

@@ -58,7 +58,9 @@ final class OriginConnection {
         }
     }
 
-    /// Appends a handler to the pipeline.
+    /// Appends a handler to the channel's pipeline; does nothing while there is no channel.
+    ///
+    /// - Throws: the pipeline's error if the channel is closed.
     func add(_ handler: any ChannelHandler) throws {
         try channel?.pipeline.syncOperations.addHandler(handler)
     }

@@ -71,7 +71,8 @@ package final class HTTP2ServerSession: HTTP2Session {
 
     /// Sends the head of the final response, given as an HTTP/1.1 response head.
     ///
-    /// Connection-specific fields of HTTP/1.1 are omitted, and names are sent in lower case.
+    /// Connection-specific fields of HTTP/1.1 are omitted, and names are sent in lower case. Does
+    /// nothing if the stream is closed or reset, or already has a final head.
     package func sendResponse(_ stream: HTTP2Stream, head: Span<UInt8>, endsStream: Bool) {
         guard !stream.isClosed, !stream.isReset, !stream.isHeadSubmitted else { return }
         stream.isHeadSubmitted = true

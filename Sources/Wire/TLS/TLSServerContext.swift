@@ -69,6 +69,7 @@ package final class TLSServerContext: Sendable {
         identities.first { unsafe $0.certificate.pointer == certificate }?.ocspDER
     }
 
+    /// Creates a context for the settings, without certificates.
     private static func context(_ settings: TLSServerSettings) throws(TLSSetupError)
         -> OpenSSLContext
     {

@@ -120,7 +120,10 @@ struct SimulatedReplica: Sendable {
 
     // MARK: Events
 
-    /// Performs a call with its effects, checks the invariants, and returns the applied records.
+    /// Performs a call with its effects, and returns the records applied; none while the process is
+    /// down.
+    ///
+    /// A broken invariant ends the run of `world`.
     mutating func run(_ world: inout SimulatedWorld, _ call: Call) -> [AppliedInvalidation] {
         guard var exchange = replication else { return [] }
         // Moved out, so that the mutation does not copy it.
