@@ -22,12 +22,16 @@ final class OriginTransaction {
     var isConnectionShared = false
     var attempts: [Int: OriginConnection] = [:]
     var holdsSlot = false
+    /// True while the transaction waits for a slot in the queue of admission control.
     var isQueued = false
+    /// True once admission control has admitted or queued the transaction, and must be told of its
+    /// end.
     var isAdmitted = false
     private var hasResponseHead = false
     private var timer: Scheduled<Void>?
     private var timerDue = Instant.distantFuture
     private var requestedAt = Instant.zero
+    /// True if the connection can carry another request after the complete response.
     private var isReusable = false
     private var outgoing: OutgoingBody
     /// True while a part of the body is being written; no notification of writability is sent
@@ -88,6 +92,7 @@ final class OriginTransaction {
 // MARK: - Events
 
 extension OriginTransaction {
+    /// Fails the transaction because the client shuts down.
     func shutDown() {
         perform(stateMachine.refused(.shuttingDown))
     }
@@ -122,7 +127,8 @@ extension OriginTransaction {
         perform(stateMachine.inputClosed(end, now: client.now()))
     }
 
-    /// Reports that the origin has not processed the request.
+    /// Sends the request again because the origin has not processed it; fails if it was sent again
+    /// before, or if a part of its body was sent.
     func streamRefused() {
         perform(stateMachine.streamRefused(now: client.now()))
     }
@@ -134,6 +140,8 @@ extension OriginTransaction {
         client.loop.assumeIsolated().execute(task)
     }
 
+    /// Delivers the final head; after a refusal (status 400 or above) the rest of the request body
+    /// is dropped, after a 101 both bodies carry the other protocol.
     private func responseHeadReceived(_ head: FramedResponseHead) {
         let now = client.now()
         hasResponseHead = true
@@ -177,12 +185,16 @@ extension OriginTransaction {
     var isWritable: Bool { acceptsBody && transport?.isWritable == true }
     var acceptsBody: Bool { !stateMachine.isFinished && outgoing.isOpen }
 
+    /// Writes or holds a piece of the request body; drops it unless ``acceptsBody``.
     func send(body piece: ByteBuffer) {
         guard acceptsBody else { return }
         outgoing.append(piece)
         sendQueuedBody()
     }
 
+    /// Ends the request body; without effect unless ``acceptsBody``.
+    ///
+    /// After a protocol switch, this ends the transaction once everything is written.
     func endBody(_ trailers: Trailers) {
         guard acceptsBody else { return }
         outgoing.end(trailers)
@@ -206,7 +218,10 @@ extension OriginTransaction {
         armTimer()
     }
 
-    /// Reports that the kernel has accepted everything written so far.
+    /// Reports that no written byte is pending on the transport: the limits on the origin's silence
+    /// run only if the body is complete.
+    ///
+    /// After a protocol switch, the transaction ends if the caller has ended its side.
     func requestWritten() {
         guard isSwitched || !request.body.isEmpty, !stateMachine.isFinished else { return }
         // One side has ended, which ends the other.
@@ -216,7 +231,8 @@ extension OriginTransaction {
         armTimer()
     }
 
-    /// Reports that the connection accepts more.
+    /// Notifies the fetch that it may send more, unless the body has ended or a part of it is just
+    /// being written.
     func connectionBecameWritable() {
         guard !isSending, isWritable else { return }
         fetch?.becameWritable()
@@ -230,6 +246,7 @@ extension OriginTransaction {
         OriginAdmission.TransactionID(loop: client.loopNumber, transaction: number)
     }
 
+    /// Carries out an effect of the state machine.
     func perform(_ effect: TransactionEffect) {
         switch effect {
         case .wait: armTimer()
@@ -279,7 +296,11 @@ extension OriginTransaction {
         return .failed(transport == nil ? .connection : .response(path: request.pathHash))
     }
 
-    /// Releases all resources; returns the fetch for its last callback.
+    /// Releases all resources and reports `outcome` to admission control; returns the fetch for its
+    /// last callback.
+    ///
+    /// With `closing`, the connection is closed or the stream reset; otherwise it can carry another
+    /// request.
     @discardableResult
     private func finish(
         closing: Bool, _ outcome: OriginAdmission.Outcome, _ failure: OriginFailure? = nil

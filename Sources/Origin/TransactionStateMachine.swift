@@ -4,9 +4,9 @@ package import Wire
 /// The state machine of one transaction: addresses, time limits, the single retry, and the meaning
 /// of the end of input.
 ///
-/// Every event takes the time and returns one effect for the caller to perform. Once finished,
-/// every event returns `.wait`, so exactly one of `.finish` and `.fail` is returned, and none after
-/// ``cancelled()``. A value without I/O; times are of the boot clock.
+/// An event returns at most one effect, which the caller performs. An event that no longer concerns
+/// the state, and every one once finished, returns `.wait`; so exactly one of `.finish` and `.fail`
+/// is returned, and none after ``cancelled()``. A value without I/O; times are of the boot clock.
 package struct TransactionStateMachine: Sendable {
     enum State: Hashable, Sendable {
         /// No connection is requested, or no longer. → queued, resolving, awaitingHead, finished
@@ -82,7 +82,7 @@ package struct TransactionStateMachine: Sendable {
     /// True while no connection is in use or being opened for the transaction.
     package var needsConnection: Bool { state == .created || state == .queued }
 
-    /// The instant at which ``ticked(now:)`` is due.
+    /// The instant at which ``ticked(now:)`` is due; the distant future once finished.
     package var deadline: Instant {
         guard state != .finished else { return .distantFuture }
         switch state {
@@ -144,10 +144,10 @@ package enum TransactionEffect: Hashable, Sendable {
 // MARK: - The request's body
 
 extension TransactionStateMachine {
-    /// Records that a part of the request body was supplied or written.
+    /// Records the progress of the request body, once the request is sent; without effect before.
     ///
     /// This restarts the limit on the origin's silence, which is suspended while the caller has to
-    /// supply more.
+    /// supply more. Once a part is being written, the request is not sent again.
     package mutating func requestBodyProgressed(_ progress: RequestBodyProgress, now: Instant) {
         switch state {
         case .awaitingHead: stateDeadline = now + settings.headLimit
@@ -165,7 +165,8 @@ extension TransactionStateMachine {
 // MARK: - The response
 
 extension TransactionStateMachine {
-    /// Records that a read brought bytes.
+    /// Records that a read brought bytes: the connection is not stale, the limit on silence within
+    /// a body restarts, and the bytes count towards its minimum rate.
     package mutating func bytesReceived(_ count: Int, now: Instant) {
         switch state {
         case .awaitingHead:
@@ -213,7 +214,8 @@ extension TransactionStateMachine {
         return fail(.tooManyInterimResponses(max: settings.interimResponsesMax))
     }
 
-    /// Records the final head.
+    /// Records the final head and starts the limits on the body; fails if its Content-Length
+    /// exceeds the maximum size.
     package mutating func responseHeadReceived(_ framing: BodyFraming, now: Instant)
         -> TransactionEffect
     {
@@ -228,7 +230,7 @@ extension TransactionStateMachine {
         return .wait
     }
 
-    /// Records body bytes, without chunk framing.
+    /// Counts body bytes, without chunk framing; fails if they exceed the maximum size.
     package mutating func bodyReceived(_ count: Int) -> TransactionEffect {
         bodyBytes += UInt64(count)
         guard bodyBytes > settings.bodyBytesMax else { return .wait }
@@ -249,6 +251,9 @@ extension TransactionStateMachine {
 
     /// Processes the end of the connection's or stream's input; all earlier bytes have been
     /// reported.
+    ///
+    /// It completes a body that only an orderly close delimits. On a stale connection the request
+    /// is sent again, once, if it is safe to repeat. Otherwise the transaction fails.
     package mutating func inputClosed(_ end: InputCloseReason, now: Instant) -> TransactionEffect {
         switch state {
         case .awaitingHead where mayBeStale && !hasRetried && isRepeatable:
@@ -308,7 +313,8 @@ extension TransactionStateMachine {
 // MARK: - Time and the caller
 
 extension TransactionStateMachine {
-    /// Processes expired limits, if ``deadline`` has passed.
+    /// Processes what is due at ``deadline``: an expired limit, the next connection attempt, or the
+    /// check of the minimum rate; without effect before.
     package mutating func ticked(now: Instant) -> TransactionEffect {
         guard now >= deadline else { return .wait }
         guard now < totalDeadline else {
@@ -353,7 +359,7 @@ extension TransactionStateMachine {
         }
     }
 
-    /// Ends the transaction on behalf of the caller.
+    /// Ends the transaction on behalf of the caller, without an effect.
     package mutating func cancelled() {
         state = .finished
     }

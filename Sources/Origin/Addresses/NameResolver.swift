@@ -141,6 +141,8 @@ final class NameLookups {
         return promise.futureResult
     }
 
+    /// Returns the look-up of a name in progress, or starts one; `nil` if too many names are being
+    /// looked up.
     private func lookup(_ host: String) -> EventLoopFuture<[IPAddress]>? {
         if let running = running[host] { return running }
         guard running.count < countMax else { return nil }
@@ -156,8 +158,8 @@ final class NameLookups {
 }
 
 extension EventLoop {
-    /// Runs `task` on this loop at `deadline` or shortly after; the caller cancels it when it is
-    /// not needed.
+    /// Runs `task` on this loop at `deadline` or shortly after, but not within a millisecond; the
+    /// caller cancels it when it is not needed.
     func schedule(
         at deadline: Instant, now: Instant, _ task: @escaping () -> Void
     ) -> Scheduled<Void> {

@@ -92,6 +92,8 @@ extension OriginCoordinator {
         state.withLock { $0.admission.remainingOpenInterval(at: origin, now: now) }
     }
 
+    /// Decides how a transaction gets a connection; if it has to wait, another loop may be told to
+    /// close an idle one.
     func requestAdmission(
         _ id: OriginAdmission.TransactionID, for holders: [QuotaHolder],
         at origin: OriginAuthority,
@@ -117,11 +119,14 @@ extension OriginCoordinator {
         state.withLock { $0.admission.requestCancelled(id, origin) }
     }
 
+    /// Records that a response head arrived, and reports if this closes the circuit.
     func responseReceived(_ origin: OriginAuthority) {
         let change = state.withLock { $0.admission.responseReceived(origin) }
         if let change { eventHandler(.circuitChanged(origin, change)) }
     }
 
+    /// Records the end of an admitted transaction, reports a change of the circuit, and notifies
+    /// waiting transactions.
     func transactionEnded(
         _ id: OriginAdmission.TransactionID, _ origin: OriginAuthority,
         _ outcome: OriginAdmission.Outcome,
@@ -152,6 +157,8 @@ extension OriginCoordinator {
         state.withLock { $0.admission.idleConnectionClosed(origin, on: loop) }
     }
 
+    /// Records that a connection is closed or a slot was not used, and notifies the transaction
+    /// that gets the slot.
     func connectionClosed(_ origin: OriginAuthority, wasRequested: Bool = false) {
         let updates = state.withLock {
             $0.admission.connectionClosed(origin, wasRequested: wasRequested)
@@ -163,6 +170,7 @@ extension OriginCoordinator {
         state.withLock { $0.admission.noIdleConnectionClosed(origin) }
     }
 
+    /// Notifies the loops of the transactions that waited.
     private func notify(_ updates: [OriginAdmission.Update]) {
         for item in updates {
             switch item {
@@ -174,6 +182,8 @@ extension OriginCoordinator {
         }
     }
 
+    /// Runs `message` with the client of a loop, soon and on that loop; does nothing if the client
+    /// is gone.
     private func notify(_ number: Int, _ message: @escaping @Sendable (OriginClient) -> Void) {
         let member = clients.withLock { $0[number] }
         member.loop.execute {
@@ -211,7 +221,8 @@ extension OriginCoordinator {
         if isNew { eventHandler(.tlsFailed(origin, failure)) }
     }
 
-    /// Records that a TLS handshake with the origin succeeded.
+    /// Forgets the TLS failure of an origin after a successful handshake, and reports that if there
+    /// was one.
     func tlsSucceeded(_ origin: OriginAuthority) {
         let failed = state.withLock { state in
             state.tlsFailures.isEmpty ? nil : state.tlsFailures.removeValue(forKey: origin)
@@ -260,6 +271,8 @@ extension OriginCoordinator {
         return use
     }
 
+    /// Makes the next fetch resolve `host` again, because none of its addresses accepted a
+    /// connection.
     func expireAddresses(_ host: String, now: Instant) {
         state.withLock { $0.dnsCache.expire(host, now: now) }
     }

@@ -51,7 +51,8 @@ package struct OriginConnectionPool: Sendable {
         return latest.id
     }
 
-    /// Decides whether a connection may be opened, and counts it unless refused.
+    /// Decides whether a connection may be opened, in place of the oldest idle one if necessary,
+    /// and counts it unless refused.
     package mutating func reserveConnection() -> ConnectionReservation {
         if openCount < settings.connectionsMax {
             openCount += 1

@@ -16,6 +16,7 @@ final class OriginHTTP1Handler: ChannelInboundHandler, OriginTransport {
     private var context: ChannelHandlerContext?
     private var reader: ResponseReader
     private var pendingReads: CircularBuffer<ByteBuffer> = []
+    /// True if the response allows the connection to be used for another one.
     private var isPersistent = false
     /// How the origin closed its side; `nil` while it is open.
     private var inputCloseReason: InputCloseReason?
@@ -50,6 +51,7 @@ final class OriginHTTP1Handler: ChannelInboundHandler, OriginTransport {
         context.writeAndFlush(wrapOutboundOut(last), promise: written)
     }
 
+    /// Reports that everything is written; a failed write counts as a reset of the connection.
     private func written(_ result: Result<Void, any Error>) {
         pendingWrites -= 1
         switch result {
@@ -73,7 +75,7 @@ final class OriginHTTP1Handler: ChannelInboundHandler, OriginTransport {
         if let client = connection.client { client.release(connection) } else { connection.close() }
     }
 
-    /// Drops held data.
+    /// Detaches the transaction, which is not notified, and drops held data.
     func abandon() {
         transaction = nil
         pendingReads.removeAll()
@@ -145,6 +147,8 @@ extension OriginHTTP1Handler {
         transaction.inputClosed(inputCloseReason)
     }
 
+    /// Reports the events in the bytes of one read, until none is left, the transaction pauses, or
+    /// the connection no longer belongs to it.
     private func deliver(_ read: ByteBuffer, to hop: OriginTransaction) {
         var buffer = read
         while self.transaction === hop {

@@ -112,6 +112,7 @@ final class OriginHTTP2Stream: OriginTransport {
         deliverPending()
     }
 
+    /// Appends a piece of the body; the response fails if it exceeds its Content-Length.
     func bodyReceived(_ piece: ByteBuffer) {
         guard let transaction, completion == nil else { return }
         let count = piece.readableBytes
@@ -125,6 +126,8 @@ final class OriginHTTP2Stream: OriginTransport {
         deliverPending()
     }
 
+    /// Records the end of the response, with its trailers if they are wanted; a body below its
+    /// Content-Length counts as truncated.
     func responseEnded(trailers section: [UInt8]) {
         guard transaction != nil, completion == nil else { return }
         if case .length(let length) = framing, bodyBytes < length {
@@ -159,6 +162,7 @@ final class OriginHTTP2Stream: OriginTransport {
         deliverPending()
     }
 
+    /// Ends the response with a failure, which is reported after the pending events.
     private func fail(_ failure: OriginFailure) {
         completion = .failed(failure)
         deliverPending()

@@ -115,6 +115,8 @@ final class OriginTLSHandler: ChannelDuplexHandler {
         context.close(promise: nil)
     }
 
+    /// Ends the input: fails a handshake in progress and closes the channel, or passes `end` to the
+    /// handlers behind.
     private func closeInput(_ end: InputCloseReason, _ context: ChannelHandlerContext) {
         let wasHandshaking = phase == .handshaking
         phase = .ended
@@ -153,6 +155,7 @@ final class OriginTLSHandler: ChannelDuplexHandler {
         context.close(mode: mode, promise: promise)
     }
 
+    /// Writes the plaintext that waits as TLS records; its promises complete with that write.
     private func encrypt(_ context: ChannelHandlerContext) {
         guard !pending.isEmpty else { return }
         session.write(pending, now: now())
@@ -206,6 +209,7 @@ struct OriginTLSCache {
         return memory.applicationProtocol == .http2
     }
 
+    /// Stores the data that resumes a session; without effect before ``recordProtocol(on:with:)``.
     mutating func store(_ resumption: TLSResumption, of origin: OriginAuthority) {
         entries[origin]?.resumption = resumption
     }
