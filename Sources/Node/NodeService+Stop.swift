@@ -58,8 +58,8 @@ extension NodeService {
         }
     }
 
-    /// Stops accepting connections, waits until `deadline` for the responses in progress, and then
-    /// leaves the cluster.
+    /// Stops accepting connections and prefetches, waits until `deadline` for the responses in
+    /// progress, aborts the rest, and then leaves the cluster.
     func drain(
         _ node: NodeCore, _ opened: Endpoints, _ threads: ThreadPools, until deadline: Instant
     ) async {
@@ -97,7 +97,8 @@ extension NodeService {
         await finish(within: limit, threads, announce)
     }
 
-    /// Closes the ports for clients and waits until their connections are closed.
+    /// Closes the ports for clients and waits until their connections are closed, at most until
+    /// `deadline` or a second order to stop.
     private func closeListeners(
         of node: NodeCore, _ opened: Endpoints, _ threads: ThreadPools, until deadline: Instant
     ) async {

@@ -82,7 +82,8 @@ final class ServiceNotifier: Sendable {
         notify(["RELOADING=1", "MONOTONIC_USEC=\(microseconds)"])
     }
 
-    /// Notifies the manager that the node accepts no more requests and ends within `limit`.
+    /// Notifies the manager that the node accepts no more requests and ends within `limit`; only
+    /// the first call has an effect.
     ///
     /// Afterwards only watchdog notifications are sent.
     func notifyStopping(status: String, within limit: Interval) {

@@ -75,6 +75,7 @@ package struct RangeRequestHistory: Sendable {
 
     private func record(_ hash: UInt64) -> Record { newer[hash] ?? older[hash] ?? Record() }
 
+    /// Adds a record; if the newer generation is full, it replaces the older one.
     private mutating func insert(_ note: Record, _ hash: UInt64) {
         if newer.count >= recordsMax, newer[hash] == nil {
             older = newer

@@ -77,7 +77,8 @@ package enum ReuseForecast: Hashable, Sendable {
 }
 
 extension EntryMetadata {
-    /// Returns the facts after `purge` has been applied, at `now` at the latest.
+    /// Returns the facts of a response that has been stale since the purge at the latest; since
+    /// `now` after a hard one.
     package func applying(_ purge: ReuseForecast.PurgeEffect?, at now: Instant) -> EntryMetadata {
         var counted = self
         switch purge {

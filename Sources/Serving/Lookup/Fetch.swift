@@ -195,7 +195,8 @@ extension Fetch {
         abortWithoutReaders(&effects)
     }
 
-    /// Records that `bytes` more of the body were received.
+    /// Records that `bytes` more of the body were received; without effect before the head, and
+    /// once the fetch is over.
     ///
     /// If the body is kept, `hasRoom` states whether there is space for them; without space the
     /// fetch continues as ``Phase/relaying``.
@@ -212,6 +213,8 @@ extension Fetch {
         updateBackpressure(&effects)
     }
 
+    /// Continues as ``Phase/relaying``, because the body cannot be kept; aborts if there are no
+    /// readers.
     private mutating func storageExhausted(_ effects: inout [LookupEffect]) {
         phase = .relaying
         countFloor()
@@ -222,7 +225,7 @@ extension Fetch {
         updateBackpressure(&effects)
     }
 
-    /// Records that the whole response was received.
+    /// Records that the whole response was received; without effect if the fetch is over.
     package mutating func completed(effects: inout [LookupEffect]) {
         precondition(phase != .awaitingHead, "ended in \(self)")
         guard !isFinished else { return }
@@ -254,6 +257,8 @@ extension Fetch {
     }
 
     /// Records that only the range of the first reader is requested; all others restart.
+    ///
+    /// Without effect once the head is known.
     package mutating func limitedToPart(effects: inout [LookupEffect]) {
         // The fetch may have been aborted in the meantime.
         guard phase == .awaitingHead else { return }
@@ -280,8 +285,8 @@ extension Fetch {
 
     /// Records that the response will not be complete, or that there is none.
     ///
-    /// Readers whose requests differ in the fields `nominated` restart: the failure is not a
-    /// response to them.
+    /// Readers other than the first whose requests differ in the fields `nominated` restart: the
+    /// failure is not a response to them.
     package mutating func failed(
         nominated: FieldNames = FieldNames(), effects: inout [LookupEffect]
     ) {
@@ -300,7 +305,10 @@ extension Fetch {
 // MARK: - Events of the readers
 
 extension Fetch {
-    /// True if a new request may be served from this fetch.
+    /// True if a new request may be served from this fetch, as far as its fields of Vary match.
+    ///
+    /// While the head is not known, that excludes a fetch of a part; afterwards, the response must
+    /// be shared, valid and kept from its first byte.
     package func accepts(_ request: RequestFields?) -> Bool {
         switch phase {
         case .awaitingHead: return !isPart && matches(request, on: expectedNames)
@@ -368,7 +376,7 @@ extension Fetch {
     /// Removes a reader that is served or whose client has disconnected.
     ///
     /// A body that is kept is still fetched to its end, or as far as ``limitUnread(time:bytes:)``
-    /// allows.
+    /// allows; one that is not kept is aborted with its last reader.
     package mutating func readerLeft(_ id: ReaderID, effects: inout [LookupEffect]) {
         let wasAtFloor =
             readers[id.index].state == .reading && readers[id.index].position == retainedOffset

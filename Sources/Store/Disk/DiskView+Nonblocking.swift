@@ -4,7 +4,7 @@ import Tiers
 
 /// The outcome of a nonblocking read.
 package enum NonblockingDiskRead: Sendable {
-    /// The entry is not on disk.
+    /// The disk has no usable record of the entry: none at all, a purged or a damaged one.
     case notFound
     /// A disk thread has to read the record.
     case wouldBlock
@@ -150,7 +150,8 @@ extension DiskView {
     }
 
     /// Sends the body of a record that ``readHead(_:key:verified:buffer:now:)`` returned; returns
-    /// the number of bytes that the socket accepted, which may be fewer than all.
+    /// the number of bytes that the socket accepted, which may be fewer than all: 0 if the record
+    /// is no longer in place.
     package func send(_ reading: DiskRecordHandle, to socket: CInt) -> Int {
         let (size, use) = (Int(reading.record.bodyBytes), reading.generation)
         let sent = slots[Int(reading.entry.location.segment)].withGeneration(use) {

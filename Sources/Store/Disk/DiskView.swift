@@ -57,6 +57,7 @@ package final class DiskView: Sendable {
     /// The second (since 1970) before which a last access is too old for the entry to be served.
     package var leastAccess: UInt32 { accessMin.load(ordering: .relaxed) }
 
+    /// Sets ``leastAccess``, from which on entries are found.
     func setLeastAccess(_ second: UInt32) {
         accessMin.store(second, ordering: .relaxed)
     }
@@ -66,10 +67,12 @@ package final class DiskView: Sendable {
         marks.effect(on: record.key, tags: record.tags, version: record.invalidationVersion)
     }
 
-    /// Returns true if the index has a record that may be served.
+    /// Returns true if the index has a record that was accessed within the age limit; marks are not
+    /// applied.
     package func contains(_ digest: EntryDigest) -> Bool { find(digest) != nil }
 
-    /// Removes an unusable record from the index, if it is still the entry's.
+    /// Removes an unusable record from the index, if it is still the entry's, counts it as lost,
+    /// and reports it to the writer.
     func removeUnreadable(
         _ digest: EntryDigest, _ entry: DiskEntry, _ use: SegmentSlot.Generation, why: String
     ) {
@@ -114,6 +117,8 @@ package struct DiskRecordHandle: Sendable {
 extension DiskView {
     // MARK: Finding
 
+    /// Returns an entry and the current use of its segment; `nil` if there is none, or if its last
+    /// access is too old.
     func find(_ digest: EntryDigest) -> (DiskEntry, SegmentSlot.Generation)? {
         // Once a segment's generation has ended, its entries are elsewhere or removed.
         while let entry = shards.find(digest) {
@@ -150,6 +155,7 @@ extension DiskView {
         return (record, extent.metaBytes)
     }
 
+    /// Throws if chunk `number` of a record does not have its checksum.
     func verifyChecksum(
         _ chunk: Span<UInt8>, _ number: Int, _ record: DiskRecord, _ entry: DiskEntry,
         _ use: SegmentSlot.Generation
@@ -197,6 +203,7 @@ extension DiskView {
         return buffers
     }
 
+    /// Copies bytes into a buffer of this capacity.
     static func buffer(_ bytes: Span<UInt8>, capacity: Int) -> ByteBuffer {
         var buffer = ByteBufferAllocator().buffer(capacity: capacity)
         unsafe bytes.withUnsafeBytes { raw in

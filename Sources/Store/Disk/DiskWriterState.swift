@@ -49,6 +49,7 @@ struct DiskWriterState: ~Copyable {
         do { try openLog(now: wall) } catch { recordFailure("\(error)") }
     }
 
+    /// Claims a directory and opens its log, with the marks and limits of the node.
     private mutating func openLog(now wall: Int64) throws {
         var random = SystemRandomNumberGenerator()
         var plan: DiskPlan?
@@ -87,6 +88,7 @@ struct DiskWriterState: ~Copyable {
         allocatedBytes = directory.allocatedBytes()
     }
 
+    /// Closes the log for good, after reporting lost records.
     mutating func close() {
         isClosed = true
         reportFoldedMarks()
@@ -134,6 +136,7 @@ struct DiskWriterState: ~Copyable {
         log?.setShareLimits(shares)
     }
 
+    /// Removes an entry from the log, after processing the records that readers have removed.
     mutating func forget(_ name: EntryName) {
         for lost in log?.takeRemoved() ?? [] { onEvent(lost) }
         log?.forget(name)
@@ -145,6 +148,8 @@ struct DiskWriterState: ~Copyable {
 
     // MARK: Time
 
+    /// Performs periodic work: attempts to end a fault; otherwise checks the directory, expires
+    /// idle entries, drops marks that cover nothing, and writes a checkpoint if one is due.
     mutating func tick(now: Instant, wall: Int64) {
         guard !isClosed else { return }
         lastTick = now
@@ -167,6 +172,8 @@ struct DiskWriterState: ~Copyable {
         }
     }
 
+    /// Drops marks that match no stored entry; without effect during a fault, and within 100 ms of
+    /// the last time.
     mutating func pruneUnmatchedMarks(now: Instant) {
         guard let log, !isClosed, retryAt == nil, now - prunedAt >= InvalidationIndex.pruneInterval
         else { return }
@@ -179,7 +186,10 @@ struct DiskWriterState: ~Copyable {
         if folded > 0 { onEvent(.marksFolded(marks: folded)) }
     }
 
-    /// Tests whether the fault has ended.
+    /// Tests, when an attempt is due, whether the fault has ended, or opens the log if there is
+    /// none.
+    ///
+    /// The log is dropped if its directory has disappeared.
     private mutating func retry(now: Instant, wall: Int64) {
         guard now >= retryAt ?? .zero else { return }
         do {
@@ -201,6 +211,7 @@ struct DiskWriterState: ~Copyable {
         }
     }
 
+    /// Drops the log without writing to it, because its directory has disappeared.
     private mutating func discardLog() {
         log = nil
         volume = nil

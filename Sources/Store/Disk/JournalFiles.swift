@@ -71,7 +71,7 @@ package final class JournalFiles {
         try openFile(number).file.sync()
     }
 
-    /// Deletes a file; a missing file is ignored.
+    /// Deletes a file; errors are ignored.
     package func delete(_ number: UInt64) {
         if open?.number == number { open = nil }
         try? volume.remove(Self.name(number))
@@ -82,6 +82,7 @@ package final class JournalFiles {
         try volume.sync()
     }
 
+    /// Returns the open file, which must be the one with this number.
     private func openFile(
         _ number: UInt64
     ) throws(DiskFile.Failure) -> (file: any VolumeFile, end: UInt64, filledEnd: UInt64) {

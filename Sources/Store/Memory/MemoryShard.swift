@@ -202,6 +202,8 @@ struct MemoryShard: ~Copyable {
         id(place.hash) { ObjectIdentifier($0) == place.entry }
     }
 
+    /// Removes the entries with this keyed hash for which `isMeant` is true, and appends them to
+    /// `removed`.
     private mutating func removeAll(
         hash: UInt64, into removed: inout [MemoryEntry], where isMeant: (MemoryEntry) -> Bool
     ) {

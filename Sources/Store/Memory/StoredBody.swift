@@ -205,6 +205,7 @@ package struct BodyBuffer {
         return joined
     }
 
+    /// Copies the small pieces into one.
     private mutating func joinSmallPieces() {
         var joined = allocator.buffer(capacity: smallBytes)
         for piece in pieces[smallPiecesStart...] { joined.writeImmutableBuffer(piece) }
