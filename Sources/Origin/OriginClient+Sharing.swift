@@ -137,6 +137,7 @@ extension OriginClient {
         }
     }
 
+    /// Lets a waiting transaction look for a connection again, but not within the present call.
     private func scheduleConnectionSearch(_ number: UInt64) {
         loop.assumeIsolated().execute { [self] in transactions[number]?.findConnection() }
     }

@@ -161,6 +161,7 @@ extension OriginClient {
         return allows(request.origin) ? nil : .originNotAllowed(request.origin)
     }
 
+    /// Returns true if the configuration allows fetching from `origin`.
     private func allows(_ origin: OriginAuthority) -> Bool {
         origin.isOperatorConfigured
             || patterns.contains { $0.matches(host: origin.host, port: origin.port) }

@@ -72,12 +72,14 @@ package final class OriginFetch {
     private var transaction: OriginTransaction?
     /// The request to send once the redirect's body has ended.
     private var redirectRequest: OriginFetchRequest?
+    /// Bytes of the redirect's body that were read and discarded.
     private var discardedBytes = 0
     private var discardTimer: Scheduled<Void>?
 
-    /// Limits, in bytes and in time, on reading the body of a redirect to keep its connection,
-    /// which is cheaper than a new one.
+    /// Maximum size in bytes of a redirect's body that is read to keep its connection, which is
+    /// cheaper than a new one.
     private static let discardedBytesMax = 16 << 10
+    /// Maximum time for which the body of a redirect is read.
     private static let discardLimit = Interval.milliseconds(250)
 
     /// True between ``pause()`` and ``resume()``.

@@ -113,6 +113,7 @@ extension OriginTransaction {
         slotAcquired(client.now())
     }
 
+    /// Fails the transaction, which waits for a slot, because the circuit has opened.
     func circuitOpened(retryAfter: Interval) {
         isQueued = false
         perform(stateMachine.refused(.circuitOpen(request.origin, retryAfter: retryAfter)))
@@ -130,6 +131,7 @@ extension OriginTransaction {
         }
     }
 
+    /// Returns the number of an attempt; `nil` if it was given up.
     private func number(of attempt: OriginConnection) -> Int? {
         attempts.first { $0.value === attempt }?.key
     }
@@ -160,6 +162,7 @@ extension OriginTransaction {
 // MARK: - Attempts
 
 extension OriginTransaction {
+    /// Processes the outcome of the name look-up.
     func resolved(_ result: Result<[IPAddress], ResolveFailure>) {
         switch result {
         case .success(let addresses):
@@ -171,10 +174,12 @@ extension OriginTransaction {
         }
     }
 
+    /// Connects by name, because a proxy resolves it.
     func resolutionDelegatedToProxy() {
         perform(stateMachine.resolutionDelegatedToProxy(now: client.now()))
     }
 
+    /// Fails the transaction because too many names are being looked up.
     func lookupsExhausted() {
         perform(stateMachine.refused(.overloaded(.lookups)))
     }

@@ -20,16 +20,20 @@ final class OriginTransaction {
     var address: IPAddress?
     /// True if the connection may carry other transactions too.
     var isConnectionShared = false
+    /// Connections that are being opened, by the number of the attempt.
     var attempts: [Int: OriginConnection] = [:]
+    /// True while a slot is counted for a connection that is not started.
     var holdsSlot = false
     /// True while the transaction waits for a slot in the queue of admission control.
     var isQueued = false
     /// True once admission control has admitted or queued the transaction, and must be told of its
     /// end.
     var isAdmitted = false
+    /// True once the final head was received.
     private var hasResponseHead = false
     private var timer: Scheduled<Void>?
     private var timerDue = Instant.distantFuture
+    /// When the request was written, the last time if it was sent again.
     private var requestedAt = Instant.zero
     /// True if the connection can carry another request after the complete response.
     private var isReusable = false
@@ -62,6 +66,7 @@ final class OriginTransaction {
 
     var isFinished: Bool { stateMachine.isFinished }
 
+    /// Stops the delivery of the response, and suspends the limits on the origin's silence.
     func pause() {
         guard !isPaused, !stateMachine.isFinished else { return }
         isPaused = true
@@ -69,6 +74,7 @@ final class OriginTransaction {
         armTimer()
     }
 
+    /// Restarts the limits on the origin's silence, and delivers held data.
     func resume() {
         guard isPaused, !stateMachine.isFinished else { return }
         isPaused = false
@@ -97,6 +103,7 @@ extension OriginTransaction {
         perform(stateMachine.refused(.shuttingDown))
     }
 
+    /// Records that a read brought bytes for the transaction, before they are parsed.
     func bytesReceived(_ count: Int) {
         stateMachine.bytesReceived(count, now: client.now())
     }
@@ -123,6 +130,8 @@ extension OriginTransaction {
         }
     }
 
+    /// Processes the end of the connection's or stream's input, after all received data was
+    /// delivered.
     func inputClosed(_ end: InputCloseReason) {
         perform(stateMachine.inputClosed(end, now: client.now()))
     }
@@ -182,7 +191,9 @@ extension OriginTransaction {
 // MARK: - The request's body
 
 extension OriginTransaction {
+    /// True if the body is not complete and the transport accepts a piece of it now.
     var isWritable: Bool { acceptsBody && transport?.isWritable == true }
+    /// True until the whole request body was supplied, or the rest is not needed.
     var acceptsBody: Bool { !stateMachine.isFinished && outgoing.isOpen }
 
     /// Writes or holds a piece of the request body; drops it unless ``acceptsBody``.
@@ -208,6 +219,8 @@ extension OriginTransaction {
         sendQueuedBody { transport.write($0) }
     }
 
+    /// Passes the queued body to `write`, and restarts the limit on the origin's silence if there
+    /// is any.
     private func sendQueuedBody(_ write: (OutgoingBodyPart) -> Void) {
         let wasSending = isSending
         isSending = true

@@ -75,6 +75,7 @@ extension TransactionStateMachine {
         return beginRace(HappyEyeballs([.name]), now: now)
     }
 
+    /// Starts the first attempt of a race.
     private mutating func beginRace(_ race: HappyEyeballs, now: Instant) -> TransactionEffect {
         state = .connecting
         self.race = race

@@ -39,6 +39,7 @@ package struct TransactionStateMachine: Sendable {
     private var isBodySent = false
     let hasBody: Bool
     var requestProgress = RequestBodyProgress.complete
+    /// True once the request was sent again.
     var hasRetried = false
     private var isPaused = false
     /// Bytes received since the request was sent, while awaiting the head.
@@ -50,9 +51,12 @@ package struct TransactionStateMachine: Sendable {
     /// Body bytes received in the window that ends at `rateDeadline`.
     private var rateBytes = 0
     private var isMinimumRateWaived = false
+    /// The end of the window in which a minimum of body bytes is due; the distant future without a
+    /// minimum.
     private var rateDeadline = Instant.distantFuture
     /// The end of the state's own limit; ignored while paused.
     var stateDeadline = Instant.distantFuture
+    /// The latest end of the look-up, all attempts and handshakes together.
     var connectDeadline = Instant.distantFuture
     let totalDeadline: Instant
 
@@ -279,6 +283,7 @@ extension TransactionStateMachine {
         return restart()
     }
 
+    /// Starts over with the search for a connection.
     private mutating func restart() -> TransactionEffect {
         state = .created
         stateDeadline = .distantFuture
@@ -294,6 +299,8 @@ extension TransactionStateMachine {
         }
     }
 
+    /// Completes a body that an orderly close delimits; otherwise fails, because the body is
+    /// incomplete.
     private mutating func bodyInputClosed(_ end: InputCloseReason) -> TransactionEffect {
         if let failure = closeFailure(of: end) { return fail(failure) }
         switch framing {
@@ -364,6 +371,7 @@ extension TransactionStateMachine {
         state = .finished
     }
 
+    /// Fails the transaction; without effect if it is finished.
     mutating func fail(_ failure: OriginFailure) -> TransactionEffect {
         guard state != .finished else { return .wait }
         state = .finished

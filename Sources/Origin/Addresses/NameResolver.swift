@@ -42,10 +42,12 @@ package struct SystemResolver: NameResolver {
             }
     }
 
-    /// `EAI_NODATA` and `EAI_ADDRFAMILY`, which glibc's netdb.h defines only for GNU programs.
+    /// `EAI_NODATA`, which glibc's netdb.h defines only for GNU programs.
     private static let noData: Int32 = -5
+    /// `EAI_ADDRFAMILY`, like ``noData``.
     private static let noAddressOfFamily: Int32 = -9
 
+    /// Queries `getaddrinfo` and returns the distinct addresses in its order; blocks.
     private static func lookUp(_ host: String) throws(ResolveFailure) -> [IPAddress] {
         var hints = unsafe addrinfo()
         unsafe hints.ai_family = AF_UNSPEC
@@ -99,6 +101,7 @@ final class NameLookups {
     /// Maximum number of concurrent look-ups.
     private let countMax: Int
     private let now: @Sendable () -> Instant
+    /// Look-ups in progress by name.
     private var running: [String: EventLoopFuture<[IPAddress]>] = [:]
 
     /// Creates look-ups by `resolver`, whose results are cached at `coordinator`.

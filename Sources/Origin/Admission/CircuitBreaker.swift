@@ -180,12 +180,15 @@ package struct CircuitLimits: Hashable, Sendable {
 ///
 /// Invariant: everything is zero or empty until a response fails; `paths` holds no hash twice.
 struct FailureWindow: Hashable, Sendable {
+    /// When the first failure of the window happened.
     private var startedAt = Instant.zero
+    /// Complete and failed responses in the window.
     private var responses = 0
     private(set) var failures = 0
     /// Hashes of the paths of failed responses; at most as many as the decision needs.
     private var paths: [UInt64] = []
 
+    /// The length of the window.
     static let span = Interval.seconds(10)
 
     var isEmpty: Bool { failures == 0 }

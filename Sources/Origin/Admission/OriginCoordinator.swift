@@ -88,6 +88,8 @@ package final class OriginCoordinator: Sendable {
 // MARK: - Slots and circuits
 
 extension OriginCoordinator {
+    /// Returns the time for which the open circuit of an origin refuses fetches; `nil` if it
+    /// refuses none now.
     func remainingOpenInterval(at origin: OriginAuthority, now: Instant) -> Interval? {
         state.withLock { $0.admission.remainingOpenInterval(at: origin, now: now) }
     }
@@ -109,12 +111,15 @@ extension OriginCoordinator {
         return admission
     }
 
+    /// Removes a waiting transaction from the queue because a shared connection of its loop has
+    /// capacity; false if it must keep waiting, or does not wait.
     func leaveQueueForShared(_ id: OriginAdmission.TransactionID, _ origin: OriginAuthority)
         -> Bool
     {
         state.withLock { $0.admission.leaveQueueForShared(id, origin) }
     }
 
+    /// Removes a transaction that gives up from the queue.
     func requestCancelled(_ id: OriginAdmission.TransactionID, _ origin: OriginAuthority) {
         state.withLock { $0.admission.requestCancelled(id, origin) }
     }
@@ -139,20 +144,25 @@ extension OriginCoordinator {
         notify(updates)
     }
 
+    /// Returns true if requests of any loop wait for a connection to the origin.
     func isContended(_ origin: OriginAuthority) -> Bool {
         state.withLock { $0.admission.isContended(origin) }
     }
 
+    /// Counts a slot that was not requested: for a further attempt, or in place of a connection
+    /// that was closed.
     func connectionOpened(_ origin: OriginAuthority) {
         state.withLock { $0.admission.connectionOpened(origin) }
     }
 
+    /// Decides what happens to a connection that may carry another response.
     func connectionReleased(_ origin: OriginAuthority, on loop: Int)
         -> OriginAdmission.ReleaseDecision
     {
         state.withLock { $0.admission.connectionReleased(origin, on: loop) }
     }
 
+    /// Stops counting an idle connection that its loop closes on its own account.
     func idleConnectionClosed(_ origin: OriginAuthority, on loop: Int) {
         state.withLock { $0.admission.idleConnectionClosed(origin, on: loop) }
     }
@@ -166,6 +176,7 @@ extension OriginCoordinator {
         if let updates { notify([updates]) }
     }
 
+    /// Records that a loop had no idle connection left to close on request.
     func noIdleConnectionClosed(_ origin: OriginAuthority) {
         state.withLock { $0.admission.noIdleConnectionClosed(origin) }
     }
@@ -237,10 +248,12 @@ extension OriginCoordinator {
 // MARK: - Names
 
 extension OriginCoordinator {
+    /// Returns the unexpired resolution of a name; `nil` if a query is needed.
     func cachedResolution(_ host: String, now: Instant) -> DNSCache.Resolution? {
         state.withLock { $0.dnsCache.lookup(host, now: now) }
     }
 
+    /// Returns the last known addresses of a name, unless they expired more than a day ago.
     func staleAddresses(_ host: String, now: Instant) -> [IPAddress]? {
         state.withLock { $0.dnsCache.staleAddresses(host, now: now) }
     }

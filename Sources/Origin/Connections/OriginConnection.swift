@@ -28,11 +28,13 @@ final class OriginConnection {
     var openerID: UInt64?
     /// The channel to the origin, or to a proxy.
     private var channel: (any Channel)?
+    /// The protocol spoken; `nil` before activation, and once the channel is closed.
     private(set) var protocolHandler: ProtocolHandler?
     /// True while admission control counts the connection as idle.
     var isIdle = false
     /// True if admission control has requested its slot.
     var isCloseRequested = false
+    /// True once the connection is closed, or is to be closed.
     private(set) var isAbandoned = false
 
     init(id: OriginConnectionID, origin: OriginAuthority, generation: Int, client: OriginClient) {

@@ -24,7 +24,9 @@ package struct OriginConnectionPool: Sendable {
     }
 
     private var settings: OriginSettings
+    /// Idle connections by origin.
     private var idle: [OriginAuthority: [Idle]] = [:]
+    /// The origins of the idle connections.
     private var origins: [OriginConnectionID: OriginAuthority] = [:]
 
     /// Number of connections that are open or being opened.

@@ -42,6 +42,7 @@ final class OriginHTTP1Handler: ChannelInboundHandler, OriginTransport {
         write(body.framed)
     }
 
+    /// Writes buffers in order; the transaction is notified once the kernel has accepted them all.
     private func write(_ parts: [ByteBuffer]) {
         guard let context, let last = parts.last else { return }
         for part in parts.dropLast() { context.write(wrapOutboundOut(part), promise: nil) }
@@ -67,8 +68,10 @@ final class OriginHTTP1Handler: ChannelInboundHandler, OriginTransport {
     var isFlushed: Bool { pendingWrites == 0 }
     var isUnusable: Bool { inputCloseReason != nil }
 
+    /// Does nothing, because the connection is closed with its transaction.
     func responseTimedOut() {}
 
+    /// Detaches the transaction, and closes the connection or returns it to the client for reuse.
     func release(closing: Bool) {
         transaction = nil
         if closing { return connection.close() }
@@ -99,6 +102,7 @@ final class OriginHTTP1Handler: ChannelInboundHandler, OriginTransport {
         pendingReads.append(buffer)
     }
 
+    /// Delivers what was read, and requests the next read if the transaction accepts more.
     func channelReadComplete(context: ChannelHandlerContext) {
         deliverPending()
     }

@@ -231,6 +231,7 @@ extension OriginHTTP2Handler: HTTP2ClientDelegate {
         owner(of: stream)?.closed(code, isRefused: isSafeToRetry, with: inputCloseReason)
     }
 
+    /// Lets no further fetch start on the connection; an error code becomes the reason of its end.
     func goAwayReceived(code: HTTP2ErrorCode) {
         if code != .noError { goAwayError = code }
         retire()
@@ -246,6 +247,8 @@ extension OriginHTTP2Handler: HTTP2ClientDelegate {
 // MARK: - Stream operations
 
 extension OriginHTTP2Handler {
+    /// Queues a part of a request body, with the end of the stream if it contains it, and writes
+    /// what is possible.
     func write(_ stream: HTTP2Stream, _ body: OutgoingBodyPart) {
         for piece in body.pieces { session.write(stream, piece) }
         if let end = body.end {

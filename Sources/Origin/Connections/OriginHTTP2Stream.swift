@@ -28,6 +28,7 @@ final class OriginHTTP2Stream: OriginTransport {
     private var pendingEvents: CircularBuffer<ResponseEvent> = []
     private var completion: Completion?
     private var isAdvancing = false
+    /// When the request was sent.
     private var sentAt = Instant.zero
 
     /// Maximum number of request body bytes that may wait for the origin's flow-control windows.
@@ -40,6 +41,8 @@ final class OriginHTTP2Stream: OriginTransport {
 
     // MARK: The request
 
+    /// Starts the request; if the connection has no capacity for it after all, that is soon
+    /// reported as a refusal.
     func send(_ request: OriginFetchRequest, _ body: OutgoingBodyPart) {
         requestIsHead = request.isHead
         keepsTrailers = request.origin.isOperatorConfigured
@@ -59,6 +62,7 @@ final class OriginHTTP2Stream: OriginTransport {
         handler.write(stream, body)
     }
 
+    /// True while the stream is open and few bytes wait for the flow-control windows.
     var isWritable: Bool {
         guard let stream, !stream.isClosed else { return false }
         return stream.bytesQueued < Self.queuedBytesMax
@@ -76,6 +80,8 @@ final class OriginHTTP2Stream: OriginTransport {
         handler.responseTimedOut(since: sentAt)
     }
 
+    /// Detaches the transaction, drops pending events, and resets an unfinished stream if
+    /// `closing`; only the first call has an effect.
     func release(closing: Bool) {
         guard transaction != nil else { return }
         transaction = nil
@@ -168,6 +174,7 @@ final class OriginHTTP2Stream: OriginTransport {
         deliverPending()
     }
 
+    /// Delivers pending events while the transaction accepts them, then the completion.
     func deliverPending() {
         guard !isAdvancing else { return }
         isAdvancing = true

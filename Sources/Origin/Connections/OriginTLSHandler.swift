@@ -28,6 +28,7 @@ final class OriginTLSHandler: ChannelDuplexHandler {
     private var phase = Phase.handshaking
     /// Plaintext that waits for the next flush.
     private var pending: [ByteBuffer] = []
+    /// Promises of the plaintext that waits.
     private var promises: [EventLoopPromise<Void>] = []
 
     /// Creates the client side of `session`.
@@ -81,6 +82,7 @@ final class OriginTLSHandler: ChannelDuplexHandler {
         }
     }
 
+    /// Processes the events of the session until it needs more input or has ended.
     private func readEvents(_ context: ChannelHandlerContext) {
         while phase != .ended {
             switch session.next() {
@@ -126,6 +128,7 @@ final class OriginTLSHandler: ChannelDuplexHandler {
         context.close(promise: nil)
     }
 
+    /// Reports the outcome of the handshake, once.
     private func completeHandshake(_ result: Result<TLSParameters, TLSFailure>) {
         handshakeCompleted.take()?(result)
     }
@@ -196,6 +199,7 @@ struct OriginTLSCache {
     static let originsMax = 1000
 
     private var entries: [OriginAuthority: Entry] = [:]
+    /// The origins in the order in which they were added.
     private var order: [OriginAuthority] = []
 
     /// Returns the data that resumes a session to `origin`.

@@ -97,6 +97,7 @@ package struct Fetch: Sendable {
     /// The time within which a reader of a relaying fetch must read ``contendedBytesMin`` while
     /// other requests wait for the origin.
     package let contendedStallTimeMax: Interval
+    /// The number of bytes that a reader must read within ``contendedStallTimeMax``.
     static let contendedBytesMin: UInt64 = 4 << 10
     /// The time during which others have waited for the origin since the readers' progress was last
     /// checked.
@@ -108,8 +109,10 @@ package struct Fetch: Sendable {
     var unreadMax: (time: Interval, bytes: UInt64)?
     /// The time and bytes used since the last reader left.
     var unread: (time: Interval, bytes: UInt64) = (.zero, 0)
+    /// The decisions about the response; `nil` until its head is known.
     var disposition: Disposition?
     var readers: [Reader] = []
+    /// Indexes of ``readers`` whose reader has left.
     var vacantIndexes: [Int] = []
     /// The number of readers at ``retainedOffset``, maintained only while relaying.
     ///

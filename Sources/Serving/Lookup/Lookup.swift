@@ -83,6 +83,7 @@ package struct Lookup: Sendable {
     /// True if a peer waits for this response, so that it must not wait for a peer that may wait
     /// for it.
     package private(set) var isOwner: Bool
+    /// The search among peers; `nil` unless it is in progress.
     private var search: OwnerSearch?
 
     /// Creates a search for `fetch` that has not started.
@@ -156,6 +157,7 @@ extension Lookup {
         }
     }
 
+    /// Ends the search among peers, and asks the origin.
     private mutating func fetchFromOrigin(_ effects: inout [LookupEffect]) {
         step = .origin
         search = nil
@@ -233,6 +235,7 @@ extension Lookup {
         }
     }
 
+    /// Lets a new fetch deliver the rest of the body; the last attempt skips the peers.
     private mutating func resume(_ attempt: Int, _ effects: inout [LookupEffect]) {
         step = .resumption(attempt: attempt)
         effects.append(.resume(skipsPeers: attempt == Self.resumptionsMax))

@@ -94,7 +94,9 @@ package struct OwnerSearch: Sendable {
     }
 
     let localNode: NodeID
+    /// The nodes that prefer the key, in order; their reachability is updated.
     var preference: [Candidate]
+    /// Maximum number of these nodes that an owner probes.
     let probesMax: Int
     /// Nodes that no longer own keys and hand off what they hold; an owner probes them too.
     let drainingNodes: [NodeID]

@@ -241,6 +241,7 @@ package final class DiskStore: Sendable {
         }
     }
 
+    /// Returns true if the response is purged, or if marks that may cover it have been removed.
     private func isPurged(_ entry: MemoryEntry) -> Bool {
         marks.effect(
             onResponse: entry.key, tags: entry.tags, version: entry.version) == .purged

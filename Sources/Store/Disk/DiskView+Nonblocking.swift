@@ -188,7 +188,9 @@ package struct VerifiedRecordCache: Sendable {
     /// Slots in sets; a record's location on disk determines its set.
     private var slots: [CacheSlot]
 
+    /// Number of slots in a set.
     private static let ways = 4
+    /// Binary logarithm of the number of sets.
     private static let setBits = 11
 
     /// Creates an empty cache; with `isEmpty`, one without slots, for a node without a disk tier.
@@ -223,6 +225,7 @@ package struct VerifiedRecordCache: Sendable {
         return nil
     }
 
+    /// Returns the indices of the slots for a record.
     private static func set(_ salt: UInt64, _ offset: UInt32) -> Range<Int> {
         let mixed = (salt ^ UInt64(offset)) &* 0x9E37_79B9_7F4A_7C15
         let start = Int(mixed >> (64 - UInt64(setBits))) * ways

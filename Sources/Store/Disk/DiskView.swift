@@ -108,7 +108,9 @@ package struct DiskRecordHandle: Sendable {
     package let isStale: Bool
     /// Bytes from the record's start to its body; a newer version's head may be longer than ours.
     var metaBytes: Int
+    /// The index entry of the record, which locates it.
     var entry: DiskEntry
+    /// The use of the segment in which the record was found.
     var generation: SegmentSlot.Generation
     /// Bytes read together with the head, from the record's start.
     var block: [UInt8] = []
@@ -135,6 +137,7 @@ extension DiskView {
             && isCurrent(reading.entry, reading.generation)
     }
 
+    /// Returns true if the segment of an entry was not reclaimed since the generation was taken.
     func isCurrent(_ entry: DiskEntry, _ use: SegmentSlot.Generation) -> Bool {
         slots[Int(entry.location.segment)].isCurrent(use)
     }

@@ -14,6 +14,7 @@ struct DiskWriterState: ~Copyable {
     /// When the next attempt is due; `nil` without a fault.
     private var retryAt: Instant?
     private var retryAfter = Self.retryMin
+    /// When the last tick was, from which delays count.
     private var lastTick = Instant.zero
     /// When unmatched marks were last pruned.
     private var prunedAt = Instant.zero
@@ -21,7 +22,9 @@ struct DiskWriterState: ~Copyable {
     private var isClosed = false
     private var shares = DiskShareLimits()
 
+    /// Delay before the first attempt to end a fault.
     private static let retryMin = Interval.seconds(1)
+    /// Maximum delay between two attempts.
     private static let retryMax = Interval.seconds(30)
     /// Maximum number of entries checked against the age limit per tick.
     private static let expiryScanMax = 20_000
@@ -131,6 +134,7 @@ struct DiskWriterState: ~Copyable {
         return store(record, body, now: now, commit: commit)
     }
 
+    /// Sets the limits of sites, also for a log that is opened later.
     mutating func setShareLimits(_ shares: DiskShareLimits) {
         self.shares = shares
         log?.setShareLimits(shares)
@@ -181,6 +185,7 @@ struct DiskWriterState: ~Copyable {
         marks.pruneUnmatchedMarks(log.fingerprintsOnDisk)
     }
 
+    /// Reports the marks folded since the last call because there were too many, if any.
     private func reportFoldedMarks() {
         let folded = marks.takeFoldedCount()
         if folded > 0 { onEvent(.marksFolded(marks: folded)) }

@@ -9,6 +9,8 @@ package final class JournalFiles {
     private let volume: any DiskVolume
     /// Granularity in bytes of the zeros written ahead in each file.
     private let preallocatedBytes: Int
+    /// The file being written: `end` follows the appended data, `filledEnd` the zeros written
+    /// ahead.
     private var open: (number: UInt64, file: any VolumeFile, end: UInt64, filledEnd: UInt64)?
 
     private static let prefix = "journal-"

@@ -98,8 +98,9 @@ extension MemoryStore {
 // A lower limit is applied in small steps, and the tier is evicted down to each before the next. So
 // a loop that reserves space for a fetch meanwhile evicts no more than one step.
 extension MemoryStore {
-    /// Sizes of one step of lowering a limit: bytes, and entries.
+    /// Bytes by which a limit is lowered in one step.
     private static let stepBytes = 256 << 10
+    /// Entries by which a limit is lowered in one step.
     private static let stepEntries = 256
 
     /// The configured limit in bytes; the one in force is the account's.

@@ -66,9 +66,11 @@ package struct BodyBuffer {
     private var pieces: [ByteBuffer] = []
     /// The body offset of the first piece.
     private var piecesOffset: UInt64 = 0
+    /// Bytes of all pieces.
     private var pieceBytes = 0
     /// Index of the first of the small pieces, which together are less than a chunk.
     private var smallPiecesStart = 0
+    /// Bytes of the small pieces.
     private var smallBytes = 0
     /// True while every byte is retained.
     private var isRetained: Bool
