@@ -189,7 +189,8 @@ final class NodeService: Service {
         Task { await perform(.handOff(number), isTaken, node, timeKeeper) }
     }
 
-    /// Starts a drain; when the handoff is complete, the node stops or continues to run.
+    /// Starts a drain, unless one is in progress; with `thenStop`, the node stops once the handoff
+    /// is complete, and otherwise continues to run.
     private func drain(_ node: NodeCore, _ timeKeeper: any EventLoop, thenStop: Bool) {
         // Under the lock: the node sees drains and undrains in the order of the commands.
         let begun = drainOrders.withLock { orders -> (DrainControl.Step, EventLoopFuture<Bool>?)? in

@@ -68,7 +68,7 @@ final class ServiceNotifier: Sendable {
 
     // MARK: Notifications
 
-    /// Notifies the manager that the ports are open.
+    /// Notifies the manager that the node is ready: its ports are open, or a reload has ended.
     func notifyReady(status: String) {
         notify(["READY=1", "STATUS=\(status.singleLine)"])
     }

@@ -5,11 +5,15 @@ import Wire
 extension OriginClient {
     /// The decision how a transaction gets a connection.
     enum SharingDecision {
+        /// Join this shared connection.
         case join(OriginConnection)
+        /// Wait for a connection that another transaction opens;
         /// ``OriginTransaction/findConnection()`` or ``OriginTransaction/connectionOffered(to:)``
         /// follows.
         case wait
+        /// Open a connection of its own.
         case openOwn
+        /// Fail, because too many transactions wait.
         case refuse
     }
 

@@ -64,10 +64,13 @@ package indirect enum OriginFailure: Error, Hashable, Sendable {
 package enum TransactionPhase: Hashable, Sendable {
     /// Name look-up; it shares the connect limit.
     case resolving
+    /// Connecting to an address, or through a proxy.
     case connecting
     /// TLS handshake; it shares the connect limit.
     case handshaking
+    /// From the request to the end of the response head.
     case awaitingHead
+    /// Waiting for bytes of the body.
     case readingBody
     /// Body bytes arrived, but below the minimum rate.
     case readingSlowly
@@ -77,7 +80,9 @@ package enum TransactionPhase: Hashable, Sendable {
 
 /// A limit of this node that makes a fetch fail.
 package enum OriginLimit: Hashable, Sendable {
+    /// All connections of the event loop are busy.
     case connections
+    /// Too many names are being looked up.
     case lookups
     /// The origin's queue is full.
     case queue

@@ -101,8 +101,8 @@ package struct TransactionStateMachine: Sendable {
 
 /// The progress of writing a request.
 package enum RequestBodyProgress: Hashable, Sendable {
-    /// Everything supplied has been written and the caller must supply more: no limit on the origin
-    /// runs. → writing, complete
+    /// Everything supplied has been written and the caller must supply more: the limits on the
+    /// origin's silence do not run. → writing, complete
     case awaitingCaller
     /// A part is not yet written. → writing, awaitingCaller, complete
     case writing

@@ -30,7 +30,9 @@ package struct RangeRequestHistory: Sendable {
 
     /// The scope of the request to the origin when a client wants a range.
     package enum FetchScope: Hashable, Sendable {
+        /// The range that the client wants.
         case part
+        /// The whole object, so that it is stored.
         case whole
     }
 

@@ -118,6 +118,7 @@ package struct OriginAdmission: Sendable {
         }
     }
 
+    /// A transaction that waits for a connection, with the holders whose quotas it counts against.
     struct QueuedRequest: Sendable {
         let id: TransactionID
         let holders: [QuotaHolder]

@@ -29,11 +29,13 @@ package struct SharedConnections: Sendable {
         case openOwn(UInt64)
     }
 
+    /// A connection and the number of further fetches it can carry.
     private struct SharedConnection: Sendable {
         var id: OriginConnectionID
         var availableStreams: Int
     }
 
+    /// The fetch that opens a connection, or waits for a slot to do so.
     private struct Opener: Sendable {
         var fetch: UInt64
         /// True once admission control has granted a slot; until then, capacity elsewhere serves as
@@ -41,6 +43,7 @@ package struct SharedConnections: Sendable {
         var hasSlot: Bool
     }
 
+    /// The connections to one origin, and the fetches that need one.
     private struct SharedOriginState: Sendable {
         /// Ordered by when they were first offered.
         ///

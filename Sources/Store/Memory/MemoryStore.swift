@@ -157,6 +157,8 @@ package final class MemoryStore: Sendable {
         return reserveSlot() ? publish(entry, number, isFit, hasSlot: true) : .rejected
     }
 
+    /// The outcome of an attempt to insert an entry; after `generationChanged`, it has to be
+    /// checked against the marks again.
     private enum InsertionOutcome {
         case inserted, rejected, generationChanged
     }
