@@ -55,7 +55,8 @@ extension OriginClient {
     /// Records that a transaction opens a connection for which others wait from now on; `hasSlot`
     /// is false while it waits for a slot to do so.
     ///
-    /// Without effect for a protocol switch, or if the origin cannot speak HTTP/2.
+    /// Without effect for a protocol switch, if the origin cannot speak HTTP/2, or if another
+    /// transaction is already opening one.
     func openingStarted(_ transaction: OriginTransaction, hasSlot: Bool) {
         let origin = transaction.request.origin
         guard transaction.request.upgrade.isEmpty else { return }
@@ -64,8 +65,8 @@ extension OriginClient {
         }
     }
 
-    /// Records that a transaction uses another connection than the one it was to open, so that one
-    /// of those that waited for it opens a connection.
+    /// Records that a transaction uses another connection than the one it was to open, so that
+    /// those that waited for it proceed.
     func openingEnded(_ transaction: OriginTransaction) {
         let origin = transaction.request.origin
         run(sharedConnections.openingEnded(transaction.number, to: origin), at: origin)

@@ -113,8 +113,8 @@ package final class OriginClient {
     /// Adopts other rules and limits; transactions in progress keep those they started with.
     ///
     /// Connections opened under the old rules are not reused: idle ones are closed at once, others
-    /// after their fetches. No TLS session is resumed. ``OriginCoordinator/reconfigure(_:)`` adopts
-    /// the node-wide limits.
+    /// after their fetches. Their TLS sessions are not resumed.
+    /// ``OriginCoordinator/reconfigure(_:)`` adopts the node-wide limits.
     package func reconfigure(
         settings: OriginSettings, addressGuard: AddressGuard, patterns: [OriginPattern]
     ) {
@@ -194,8 +194,8 @@ extension OriginClient {
         return transaction
     }
 
-    /// Removes an ended transaction from the list, and lets those that waited for its connection
-    /// proceed.
+    /// Removes an ended transaction from the list; those that waited for its connection proceed or
+    /// fail with it.
     func transactionEnded(_ transaction: OriginTransaction, _ failure: OriginFailure?) {
         transactions[transaction.number] = nil
         endSharing(transaction, failure)

@@ -52,10 +52,11 @@ package func reuse(
     return ReuseEvaluation(facts, policy: policy, now: now).reuse(for: control)
 }
 
-/// True if the response is still fresh, or may be served stale because the origin is unreachable,
-/// times out, or responds with an error (RFC 5861 §4, RFC 9111 §4.2.4).
+/// True if the response is fresh, or may be served stale because the origin is unreachable, times
+/// out, or responds with an error (RFC 5861 §4, RFC 9111 §4.2.4).
 ///
-/// Called after ``reuse(_:for:hasAuthorization:policy:now:)`` has required revalidation.
+/// False if it or the request has `no-cache`. Called after
+/// ``reuse(_:for:hasAuthorization:policy:now:)`` has required revalidation.
 package func isUsableOnError(
     _ facts: EntryMetadata, for control: RequestCacheControl, policy: ReusePolicy, now: Instant
 ) -> Bool {

@@ -77,8 +77,8 @@ package enum ReuseForecast: Hashable, Sendable {
 }
 
 extension EntryMetadata {
-    /// Returns the facts of a response that has been stale since the purge at the latest; since
-    /// `now` after a hard one.
+    /// Returns the facts of a response that became stale at the purge, if not before; a hard purge
+    /// counts from `now`, and `nil` changes nothing.
     package func applying(_ purge: ReuseForecast.PurgeEffect?, at now: Instant) -> EntryMetadata {
         var counted = self
         switch purge {

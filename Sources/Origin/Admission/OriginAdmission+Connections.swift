@@ -107,7 +107,7 @@ extension OriginAdmission {
         return .granted(chosen.id, authority)
     }
 
-    /// Stores the state of an origin, unless it is unused.
+    /// Stores the state of an origin, or removes it if it is unused.
     ///
     /// Of too many origins without connections, those whose failures are the oldest are forgotten.
     mutating func store(_ origin: OriginState, of authority: OriginAuthority) {

@@ -212,7 +212,7 @@ extension OriginAdmission {
     /// Takes an idle connection or a slot for a fetch, or queues it, and counts it against its
     /// quotas.
     ///
-    /// A queued fetch may name a loop that must close an idle connection for it.
+    /// The decision to wait may name a loop that must close an idle connection.
     private func admit(
         _ id: TransactionID, _ holders: [QuotaHolder], to origin: inout OriginState
     ) -> Admission {

@@ -94,8 +94,8 @@ extension OriginCoordinator {
         state.withLock { $0.admission.remainingOpenInterval(at: origin, now: now) }
     }
 
-    /// Decides how a transaction gets a connection; if it has to wait, another loop may be told to
-    /// close an idle one.
+    /// Decides how a transaction gets a connection; if it has to wait, a loop may be told to close
+    /// an idle one.
     func requestAdmission(
         _ id: OriginAdmission.TransactionID, for holders: [QuotaHolder],
         at origin: OriginAuthority,

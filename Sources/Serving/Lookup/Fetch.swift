@@ -308,10 +308,11 @@ extension Fetch {
 // MARK: - Events of the readers
 
 extension Fetch {
-    /// True if a new request may be served from this fetch, as far as its fields of Vary match.
+    /// True if a new request may be served from this fetch: the fields that select the response
+    /// must match.
     ///
-    /// While the head is not known, that excludes a fetch of a part; afterwards, the response must
-    /// be shared, valid and kept from its first byte.
+    /// A fetch of a part accepts none before the head is known; afterwards, the response must be
+    /// shared, valid and kept from its first byte.
     package func accepts(_ request: RequestFields?) -> Bool {
         switch phase {
         case .awaitingHead: return !isPart && matches(request, on: expectedNames)

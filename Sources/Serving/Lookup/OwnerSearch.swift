@@ -184,8 +184,8 @@ extension OwnerSearch {
         }
     }
 
-    /// Records that the connection to `node` was lost, or that it is suspected: its query is
-    /// cancelled, and the search continues without it.
+    /// Records that the connection to `node` was lost, or that it is suspected: its query, if any,
+    /// is cancelled, and the search continues without it.
     package mutating func lost(_ node: NodeID, _ now: Instant, effects: inout [Effect]) {
         for index in preference.indices where preference[index].node == node {
             preference[index].isReachable = false
@@ -330,8 +330,8 @@ extension OwnerSearch {
         }
     }
 
-    /// Processes a reply of the next owner to its probe: anything but a response leaves the current
-    /// owner in charge.
+    /// Processes a reply of the next owner to its probe: only `found` ends the search, otherwise
+    /// the current owner stays in charge.
     mutating func probeReplied(
         _ reply: Reply, _ owner: Int, _ heardAt: Instant, _ probed: Int,
         _ effects: inout [Effect]
