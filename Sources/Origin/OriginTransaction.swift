@@ -231,8 +231,8 @@ extension OriginTransaction {
         armTimer()
     }
 
-    /// Reports that no written byte is pending on the transport: the limits on the origin's silence
-    /// run only if the body is complete.
+    /// Reports that no written byte of a request with a body is pending: the origin's silence is
+    /// limited from now on, unless the caller must supply more.
     ///
     /// After a protocol switch, the transaction ends if the caller has ended its side.
     func requestWritten() {
