@@ -69,7 +69,7 @@ final class ServiceNotifier: Sendable {
 
     // MARK: Notifications
 
-    /// Notifies the manager that the ports are open.
+    /// Notifies the manager that the node is ready: its ports are open, or a reload has ended.
     func notifyReady(status: String) {
         notify(["READY=1", "STATUS=\(status.singleLine)"])
     }
@@ -80,7 +80,8 @@ final class ServiceNotifier: Sendable {
         notify(["RELOADING=1", "MONOTONIC_USEC=\(SystemClock.monotonicMicroseconds())"])
     }
 
-    /// Notifies the manager that the node accepts no more requests and ends within `limit`.
+    /// Notifies the manager that the node accepts no more requests and ends within `limit`; only
+    /// the first call has an effect.
     ///
     /// Afterwards only watchdog notifications are sent.
     func notifyStopping(status: String, within limit: Interval) {
