@@ -2,8 +2,8 @@
 /// of TinyLFU (Einziger, Friedman, Manes, 2017).
 ///
 /// Each key has four counters of four bits, shared with other keys; the estimate is the least of
-/// them. After ten times as many uses as there are words, all counters are halved, so that former
-/// popularity is forgotten.
+/// them. When ten uses per word are counted, all counters and the count of uses are halved, so that
+/// former popularity is forgotten.
 package struct FrequencySketch: Sendable {
     /// The counters, 16 per word.
     private var words: [UInt64]

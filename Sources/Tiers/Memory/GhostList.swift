@@ -56,7 +56,8 @@ struct GhostList {
         return UInt8(truncatingIfNeeded: slot >> 40 & 0xF)
     }
 
-    /// Removes a ghost and returns its frequency; `nil` if there is none within `horizonBytes`.
+    /// Removes the ghost of an entry and returns its frequency; `nil` if there is none or it is
+    /// older than `horizonBytes`.
     mutating func remove(
         _ hash: UInt64, evictedBytes: UInt64, horizonBytes: UInt64
     ) -> UInt8? {

@@ -26,7 +26,7 @@
 /// worse. Applying the rule to all entries, or from a 64th on, is within a tenth of a point of it;
 /// from a quarter on, up to a point worse.
 package enum MemoryAdmission {
-    /// The fraction of the limit above which new entries are evaluated.
+    /// The divisor of the limit that gives the size above which new entries are evaluated.
     private static let admissionFraction = 16
 
     /// True if a new entry of `bytes` is admitted only if it is worth more than the entries it

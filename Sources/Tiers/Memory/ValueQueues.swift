@@ -107,6 +107,7 @@ struct ValueQueues {
         gain(of: queue(cost: cost, frequency: frequency))
     }
 
+    /// Sets the head of a queue and its value; ``none`` marks the queue as empty.
     private mutating func setHead(of queue: Int, to entry: UInt32) {
         heads[queue] = entry
         let bit: UInt64 = 1 << UInt64(queue & 63)
