@@ -74,8 +74,8 @@ package struct EffectiveCacheControl: Hashable, Sendable {
     /// cost microseconds each, and an event loop waits for all.
     private static let bytesMax = 8192
 
-    /// Returns the dictionary of all lines with this name (RFC 9651 §4.2); `nil` if there are none
-    /// or it is malformed.
+    /// Returns the dictionary of all lines with this name (RFC 9651 §4.2); `nil` if there are none,
+    /// or it is malformed or exceeds a limit.
     private static func dictionary(in head: ResponseHead, named name: String)
         -> OrderedMap<String, ItemOrInnerList>?
     {

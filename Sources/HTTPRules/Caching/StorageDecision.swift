@@ -56,6 +56,7 @@ package struct StorageDecision: Hashable, Sendable {
         supersedesStored && (notStoredReason?.isPermanent == true || !isSelectable)
     }
 
+    /// True if the response may be stored, or the stored one for the same request is not fresh.
     private var supersedesStored: Bool { isStorable || storedState != .fresh }
 }
 

@@ -165,6 +165,7 @@ extension StoredHead {
         private var lines: [(part: Part, line: FieldLine)] = []
         private var settings: [(part: Part, setting: FieldSetting)] = []
 
+        /// Selects the lines to render; nothing is rendered yet.
         init(_ head: ResponseHead, rules: ResponseFieldRules, unstored: FieldNames) {
             self.head = head
             let span = head.bytes.span
@@ -194,6 +195,7 @@ extension StoredHead {
             if let control = rules.clientCacheControl { settings.append((.rest, control)) }
         }
 
+        /// Renders the lines of a part: those of the response, then the operator's.
         mutating func append(_ part: Part) {
             let source = head.bytes
             for (place, line) in lines where place == part {

@@ -82,6 +82,7 @@ package enum HTTPDate {
         text[index + 1] = 0x30 + UInt8(number % 10)
     }
 
+    /// Returns the quotient rounded down; `divisor` must be positive.
     static func floorDivide(_ number: Int64, _ divisor: Int64) -> Int64 {
         let quotient = number / divisor
         return number % divisor < 0 ? quotient - 1 : quotient
@@ -242,6 +243,7 @@ struct HTTPDateParser {
         return true
     }
 
+    /// Parses a name of three letters and returns its index from Sunday, 0.
     private mutating func dayName(_ bytes: Span<UInt8>) -> Int? {
         for day in 0..<7 where contains(bytes, CalendarNames.days[day]) { return day }
         return nil
@@ -274,6 +276,7 @@ struct HTTPDateParser {
         contains(bytes, CalendarNames.zone)
     }
 
+    /// Skips the three letters `expected`, in any case; returns false if others follow.
     private mutating func contains(_ bytes: Span<UInt8>, _ expected: InlineArray<3, UInt8>) -> Bool
     {
         guard end - index >= 3 else { return false }

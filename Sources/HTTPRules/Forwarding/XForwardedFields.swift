@@ -8,7 +8,7 @@ package import Ground
 package struct XForwardedFields: Hashable, Sendable {
     /// The client's address as the first trusted proxy saw it; `nil` if no field reports it.
     package let client: IPAddress?
-    /// True if X-Forwarded-For is present, even if it holds no valid address.
+    /// True if X-Forwarded-For is present and not empty, even if it holds no valid address.
     package let hasClientField: Bool
     /// True if the request was made over TLS; `nil` if no field reports it.
     package let isSecure: Bool?

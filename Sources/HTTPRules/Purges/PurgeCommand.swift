@@ -89,7 +89,7 @@ package struct PurgeCommand: Hashable, Sendable {
 
 /// The reason why a PURGE request is invalid; nothing was purged.
 package enum PurgeCommandFault: Error, Hashable, Sendable {
-    /// The value of Fastly-Soft-Purge is neither 0 nor 1.
+    /// The value of Fastly-Soft-Purge is neither 0 nor 1, or the field comes twice.
     case softPurgeValue
     case tooManyTags
     case target(PurgeTargetFault)

@@ -57,6 +57,7 @@ extension PurgeTarget {
         return .prefix(host: Array(name[..<slash]), path: path.count > 1 ? Array(path) : [])
     }
 
+    /// Returns the canonical name of the URL `text`, whose scheme may be missing before `//`.
     private static func contains(
         of text: [UInt8], bytesMax: Int
     ) throws(PurgeTargetFault) -> [UInt8] {
@@ -198,7 +199,8 @@ struct PurgeURL {
         return next == Self.slash || isHost && next == UInt8(ascii: ":") ? [Self.slash] : nil
     }
 
-    /// Returns the canonical name of the base URL, without a slash at its end.
+    /// Returns the canonical name of the base URL, without a slash at its end; `nil` if it has no
+    /// canonical form.
     private static func contains(of origin: BaseURL) -> [UInt8]? {
         let url = Array((origin.description + "/").utf8)
         var key: [UInt8] = []

@@ -27,6 +27,7 @@ package enum SigningKeyFault: Error, Hashable, Sendable {
     /// The file holds no key.
     case noKeys
     case tooMany(Int)
+    /// The text before the colon is empty or not a name.
     case name(line: Int)
     /// A line holds a byte other than visible ASCII, such as a space.
     case byte(line: Int)
