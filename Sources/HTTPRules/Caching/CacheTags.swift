@@ -127,9 +127,9 @@ package struct EntryTags: Hashable, Sendable {
     /// Creates the tags of an entry.
     ///
     /// A purge of any of `urls` purges the entry; one that has the same name as `key` needs no tag.
-    /// Responses of other sites than `*` are found by
-    /// the origin's URL without a tag (``PurgeTarget/expanded(_:)``), so that an entry without tags
-    /// need not be looked up again for each purge of another URL.
+    /// Responses of other sites than `*` are found by the origin's URL without a tag
+    /// (``PurgeTarget/expanded(_:)``), so that an entry without tags need not be looked up again
+    /// for each purge of another URL.
     ///
     /// - Parameters:
     ///   - key: the entry's cache key.

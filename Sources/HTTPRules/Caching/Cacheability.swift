@@ -293,11 +293,13 @@ package enum CacheabilityRules {
             || (forbidsStaleUse(control) && freshness.lifetime == .zero)
     }
 
+    /// Returns true if the first ETag is well formed.
     private static func hasEntityTag(_ head: ResponseHead) -> Bool {
         guard let value = head.first(.etag) else { return false }
         return EntityTag(head.bytes.span, at: value.range) != nil
     }
 
+    /// Returns the flags that follow from the directives and, for a strong date, from both dates.
     private static func flags(
         _ control: CacheControl, date: WallTime?, lastModified: WallTime?
     ) -> EntryFlags {
@@ -312,6 +314,7 @@ package enum CacheabilityRules {
         return flags
     }
 
+    /// Returns whole seconds, at most 32 bits; 0 for `nil`.
     private static func seconds(_ interval: Interval?) -> UInt32 {
         UInt32(clamping: interval?.seconds ?? 0)
     }

@@ -70,7 +70,7 @@ package struct EffectiveCacheControl: Hashable, Sendable {
     /// The maximum number of commas and semicolons in a targeted field, far above what any has: the
     /// cost of a dictionary grows with the square of its keys.
     private static let separatorsMax = 1024
-    /// The maximum size of a targeted field in bytes: items of an inner list, which spaces separate,
+    /// The maximum size of a targeted field in bytes: items of inner lists, which spaces separate,
     /// cost microseconds each, and an event loop waits for all.
     private static let bytesMax = 8192
 

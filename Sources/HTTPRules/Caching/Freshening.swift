@@ -143,6 +143,7 @@ package enum HeadFreshening: Hashable, Sendable {
         return modified == validators.lastModified
     }
 
+    /// Returns the first Content-Length; `nil` if there is none or it is malformed.
     private static func length(_ head: ResponseHead) -> UInt64? {
         head.first(.contentLength).flatMap { head.bytes.span.decimal(at: $0.range) }
     }

@@ -124,6 +124,7 @@ extension StoredHead {
         case representation
         case rest
 
+        /// Selects the part that the field with this name belongs to.
         init(_ id: FieldName, _ bytes: Span<UInt8>, at name: Range<Int>) {
             switch id {
             case .contentRange: self = .message

@@ -21,6 +21,7 @@ package enum HTTPDate {
         return comma == 3 ? reader.fixdate(bytes) : reader.rfc850(bytes, now: now)
     }
 
+    /// Returns the offset of the first comma from the start of `range`; `nil` if there is none.
     private static func commaOffset(_ bytes: Span<UInt8>, at range: Range<Int>) -> Int? {
         for index in range where bytes[index] == UInt8(ascii: ",") {
             return index - range.lowerBound
@@ -212,6 +213,7 @@ struct HTTPDateParser {
         return finish()
     }
 
+    /// Returns the parsed time; `nil` if bytes are left over or the date does not exist.
     private func finish() -> WallTime? {
         guard index == end, date.exists else { return nil }
         return WallTime(seconds: date.daysSince1970 * 86_400 + secondOfDay)

@@ -51,7 +51,8 @@ package struct ForwardedRequest: Hashable, Sendable {
 package enum RequestForwarder {
     /// The use of the origin's response.
     package enum Purpose: Hashable, Sendable {
-        /// The response is passed through; the client's request is forwarded as it is.
+        /// The response is passed through, so the client's conditions, range and cache directives
+        /// are forwarded.
         case pass
         /// The complete response is stored, and the client's conditions and range are applied to it
         /// here.

@@ -18,7 +18,8 @@ package struct XForwardedFields: Hashable, Sendable {
     /// Parses `lines`, whose extents lie in `bytes`.
     ///
     /// The client is the last address in X-Forwarded-For that is not one of `proxies`: each proxy
-    /// appends the address it sees. Of scheme and host the last value counts.
+    /// appends the address it sees. If all of them, or all after the last invalid member, are
+    /// proxies, the first of these counts. Of scheme and host the last value counts.
     package init(_ lines: [FieldLine], in bytes: Span<UInt8>, proxies: [Network]) {
         var passed: [Range<Int>] = []
         var scheme: Range<Int>?

@@ -56,8 +56,11 @@ struct OriginalTemplate: Hashable, Sendable {
     }
 
     enum Query: Hashable, Sendable {
+        /// Any query of a target is ignored.
         case ignored
+        /// The query is a part of the original: `?*`.
         case ofOriginal
+        /// A target must have these parameters, and may have others.
         case parameters([Parameter])
     }
 

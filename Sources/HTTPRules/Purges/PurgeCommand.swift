@@ -70,6 +70,7 @@ package struct PurgeCommand: Hashable, Sendable {
         return all + [own]
     }
 
+    /// Returns true for `Fastly-Soft-Purge: 1`, false for 0 or without the field.
     private static func parseSoft(
         _ lines: [FieldLine], in bytes: Span<UInt8>
     ) throws(PurgeCommandFault) -> Bool {

@@ -84,6 +84,7 @@ extension SigningKey {
         return keys
     }
 
+    /// Parses a line `SECRET` or `NAME:SECRET`.
     private static func key(
         _ text: ArraySlice<UInt8>, line: Int
     ) throws(SigningKeyFault) -> SigningKey {

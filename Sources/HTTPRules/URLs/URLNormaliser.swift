@@ -39,6 +39,7 @@ struct URLNormaliser {
         byte < 0x20 || byte == 0x7F
     }
 
+    /// Copies the scheme and the two slashes after it.
     private mutating func scheme(_ bytes: inout [UInt8]) throws(URLRefusal) {
         if bytes.span.matchesIgnoringCase("http://", at: 0..<min(7, sourceEnd)) {
             index = 7
@@ -51,6 +52,7 @@ struct URLNormaliser {
         bytes.append(contentsOf: secure ? "https://".utf8 : "http://".utf8)
     }
 
+    /// Copies the host and a port other than the scheme's default; user info is refused.
     private mutating func authority(_ bytes: inout [UInt8]) throws(URLRefusal) {
         let start = index
         var end = start
@@ -103,6 +105,7 @@ struct URLNormaliser {
         }
     }
 
+    /// Copies the IPv6 address in brackets at `index` in its canonical spelling.
     private mutating func ipv6(_ bytes: inout [UInt8], end: Int) throws(URLRefusal) {
         let start = index + 1
         var close = start
@@ -217,6 +220,7 @@ struct URLNormaliser {
         index += 3
     }
 
+    /// Appends a percent sign and two digits in upper case.
     static func appendEscape(_ byte: UInt8, to bytes: inout [UInt8]) {
         bytes.append(UInt8(ascii: "%"))
         bytes.append(hexDigit(byte >> 4))

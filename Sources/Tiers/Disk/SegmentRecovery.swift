@@ -40,9 +40,13 @@ package struct SegmentRecovery: Sendable {
     }
 
     private enum State: Sendable {
+        /// Expects the header of the file.
         case header
+        /// Expects the trailer, which holds the length of the footer.
         case trailer(SegmentHeader)
+        /// Expects the whole footer.
         case footer(SegmentHeader, bytes: Int)
+        /// Expects what the scan requires.
         case scan(SegmentHeader, SegmentScan)
         case finished
     }
@@ -118,6 +122,7 @@ package struct SegmentRecovery: Sendable {
         }
     }
 
+    /// Continues with the trailer; discards a segment without a valid header of this node.
     private mutating func readHeader(_ bytes: Span<UInt8>) {
         do {
             let header = try SegmentHeader(bytes, nodeID: nodeID, segmentBytes: segmentBytes)
@@ -127,6 +132,8 @@ package struct SegmentRecovery: Sendable {
         }
     }
 
+    /// Finishes with the records that the footer lists; begins a scan if the footer is invalid or
+    /// lists a record outside the records' part of the file.
     private mutating func readFooter(_ bytes: Span<UInt8>, _ header: SegmentHeader) {
         guard let footer = try? SegmentFooter(bytes, header: header),
             footer.entries.allSatisfy({ isInBounds($0, within: footer.recordsEnd) })

@@ -31,7 +31,7 @@ package struct TagRuleFingerprints: Hashable, Sendable {
     /// More rows than the number of sites that a node may have.
     private static let rowsMax = 4096
 
-    /// The maximum size of a valid file in bytes.
+    /// The number of bytes of a file that need to be read at most.
     package static let bytesMax = fixedBytes + rowsMax * rowBytes
 
     /// The encoded file.

@@ -63,9 +63,9 @@ package struct MarkTable: Sendable {
     /// The latest version of each kind of mark; entries of this version or a later one need no
     /// look-up.
     var newestVersions = Array(repeating: InvalidationVersion.zero, count: Kind.allCases.count)
-    /// The lengths in bytes of the longest prefix and the longest host, where the search of a URL
-    /// ends.
+    /// The length in bytes of the longest prefix, where the search for prefixes of a URL ends.
     var prefixBytesMax = 0
+    /// The length in bytes of the longest host, where the search for hosts in a URL ends.
     var hostBytesMax = 0
     /// The key under which marks and names are hashed.
     package let key: MarkHashKey

@@ -40,6 +40,7 @@ struct EntryIndex {
         self.candidate(candidate.tag, from: (Int(candidate.position) + 1) & mask)
     }
 
+    /// Returns the first slot with this tag from `start` on; `nil` if an empty one comes first.
     @inline(__always)
     private func candidate(_ tag: UInt32, from start: Int) -> MemoryEvictionPolicy.Candidate? {
         var position = start

@@ -93,6 +93,7 @@ struct GhostList {
         slot >> 44 == fingerprint(hash)
     }
 
+    /// Returns the bytes evicted since the ghost was inserted, modulo 2^40.
     private static func age(_ slot: UInt64, _ evictedBytes: UInt64) -> UInt64 {
         (evictedBytes &- slot) & stampMask
     }

@@ -53,7 +53,8 @@ package struct MemoryEvictionPolicy: ~Copyable {
     private var index: EntryIndex
     private var ghosts: GhostList
     private var queues = ValueQueues()
-    /// The frequency of each entry by id: that of its ghost at admission plus the hits since.
+    /// The frequency of each entry by id: the initial one, which a ghost increases, plus the hits
+    /// since.
     ///
     /// Saturates at ``frequencyMax``; one more means that the entry was requested since it was
     /// queued.
@@ -248,6 +249,7 @@ package struct MemoryEvictionPolicy: ~Copyable {
         remembered.map { min(frequencyMax, $0 + returnBonus) } ?? 0
     }
 
+    /// Sets the frequency of an entry that is in no queue, and queues it by the resulting value.
     private mutating func queue(_ id: EntryID, _ frequency: UInt8) {
         frequencies[Int(id.index)] = frequency
         queues.append(id.index, frequency: frequency)
@@ -278,7 +280,7 @@ package struct MemoryEvictionPolicy: ~Copyable {
 }
 
 extension MemoryEvictionPolicy {
-    /// The position of a look-up by hash.
+    /// An entry that a look-up by hash has found, and the position at which the look-up continues.
     package struct Candidate: Hashable, Sendable {
         /// The entry.
         package let id: EntryID

@@ -253,7 +253,7 @@ package struct MemoryPressurePolicy: Sendable {
         return true
     }
 
-    /// Returns 100 ms to 1 s, the less, the smaller the least headroom is beside its reserve.
+    /// Returns 100 ms, 250 ms or 1 s, by the smallest ratio of a bound's headroom to its reserve.
     private func nextEvaluationDelay(_ limit: Int, _ use: Usage, _ reading: SystemMemorySample)
         -> Interval
     {
