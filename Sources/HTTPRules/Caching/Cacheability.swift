@@ -314,7 +314,7 @@ package enum CacheabilityRules {
         return flags
     }
 
-    /// Returns whole seconds, at most 32 bits; 0 for `nil`.
+    /// Returns whole seconds, clamped to 32 bits; 0 for `nil`.
     private static func seconds(_ interval: Interval?) -> UInt32 {
         UInt32(clamping: interval?.seconds ?? 0)
     }

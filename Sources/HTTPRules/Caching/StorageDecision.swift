@@ -61,8 +61,7 @@ package struct StorageDecision: Hashable, Sendable {
 }
 
 extension NotStoredReason {
-    /// True if the next response for the same key is likely to be unstorable for the same reason:
-    /// the reason does not lie in the request.
+    /// True if the next response for the same key is likely to be unstorable for the same reason.
     fileprivate var isPermanent: Bool {
         switch self {
         case .noStore, .isPrivate, .setCookie, .credentials, .varyWildcard, .contentType,

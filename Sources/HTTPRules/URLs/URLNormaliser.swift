@@ -14,7 +14,8 @@ struct URLNormaliser {
         self.sourceEnd = sourceEnd
     }
 
-    /// Appends the canonical form of the URL that `bytes` holds.
+    /// Appends the canonical form of the URL that `bytes` holds, after the URL itself; throws if
+    /// the URL is refused or its canonical form is longer than `bytesMax`.
     static func append(to bytes: inout [UInt8], bytesMax: Int) throws(URLRefusal) {
         guard !bytes.isEmpty else { throw .empty }
         let count = bytes.count
@@ -166,8 +167,8 @@ struct URLNormaliser {
         _ = Self.removeDots(&bytes, segment: segment, root: root)
     }
 
-    /// Removes the last segment if it is `.` or `..`, so that the rest ends in a slash; returns
-    /// true if it did.
+    /// Removes the last segment if it is `.`, or `..` together with the one before it, so that the
+    /// rest ends in a slash; returns true if it did.
     private static func removeDots(_ bytes: inout [UInt8], segment: Int, root: Int) -> Bool {
         let count = bytes.count - segment
         guard count == 1 || count == 2, bytes[segment] == UInt8(ascii: "."),

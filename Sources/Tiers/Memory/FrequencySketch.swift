@@ -22,7 +22,8 @@ package struct FrequencySketch: Sendable {
         words = Array(repeating: 0, count: count)
     }
 
-    /// Records a use of the key with this hash and returns its frequency, including this use.
+    /// Records a use of the key with this hash and returns its frequency, including this use, at
+    /// most ``frequencyMax``.
     package mutating func increment(_ hash: UInt64) -> UInt8 {
         uses += 1
         if uses >= words.count * Self.usesPerWord { age() }
