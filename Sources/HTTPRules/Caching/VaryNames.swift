@@ -69,7 +69,7 @@ package struct VaryNames: Hashable, Sendable {
     /// True if the response can be stored and found again by the fields of later requests.
     package var isSelectable: Bool { !isWildcard && !exceedsLimits }
 
-    /// Adds the value of one Vary line.
+    /// Adds the names in the value of one Vary line.
     package mutating func add(_ bytes: Span<UInt8>, at range: Range<Int>) {
         var cursor = range.lowerBound
         while let member = FieldSyntax.nextElement(

@@ -212,8 +212,8 @@ struct PurgeURL {
 
     /// Returns the names of what `site` serves for `target` at the host of `url`.
     ///
-    /// There are two if the site names a scheme's default port, and none if the target can have no
-    /// key.
+    /// Two, which differ only if the site names a scheme's default port; none if the target can
+    /// have no key.
     private func names(
         _ url: OriginURL, _ key: [UInt8], _ target: ArraySlice<UInt8>, at site: Site
     ) -> [[UInt8]] {

@@ -31,7 +31,7 @@ package struct TagRuleFingerprints: Hashable, Sendable {
     /// More rows than the number of sites that a node may have.
     private static let rowsMax = 4096
 
-    /// The number of bytes of a file that need to be read at most.
+    /// The maximum number of bytes of a file that need to be read.
     package static let bytesMax = fixedBytes + rowsMax * rowBytes
 
     /// The encoded file.

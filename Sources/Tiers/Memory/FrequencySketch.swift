@@ -47,7 +47,7 @@ package struct FrequencySketch: Sendable {
         }
     }
 
-    /// Halves every counter.
+    /// Halves every counter and the count of uses.
     private mutating func age() {
         for index in words.indices { words[index] = words[index] >> 1 & 0x7777_7777_7777_7777 }
         uses /= 2
