@@ -48,7 +48,7 @@ package struct DiskIndex: ~Copyable {
     /// The bytes that the index has allocated, used or not.
     package var allocatedBytes: Int { MemoryLayout<DiskIndex>.size + slots.allocatedBytes }
 
-    /// Returns what was inserted for `digest`; `nil` if the index has no entry for it.
+    /// Returns the entry for `digest`; `nil` if the index has none.
     package func find(_ digest: EntryDigest) -> DiskEntry? {
         guard let position = position(of: digest) else { return nil }
         return slots[position].entry

@@ -125,7 +125,8 @@ package struct SegmentScan: Sendable {
         (position / Self.pageBytes + 1) * Self.pageBytes
     }
 
-    /// Moves ``position`` to the first beginning of a record in `block`, or to its end.
+    /// Moves ``position`` to the first beginning of a record in `block`; if there is none, to the
+    /// first byte not yet searched or, if `isLast`, to the end of the segment.
     private mutating func seek(_ block: Span<UInt8>, isLast: Bool) {
         var offset = 0
         while offset + DiskRecord.fixedBytes <= block.count {

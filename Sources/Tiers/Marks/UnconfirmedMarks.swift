@@ -48,7 +48,7 @@ package struct UnconfirmedMarks: Sendable {
     }
 
     /// Removes and returns the oldest marks, up to the version of the one at the index
-    /// ``count`` / 2: a little more than half of them.
+    /// ``count`` / 2: more than half of them.
     package mutating func removeOldestHalf() -> [UnconfirmedMark] {
         guard let middle = marks.dropFirst(marks.count / 2).first else { return [] }
         return remove(upTo: middle.version)
