@@ -57,6 +57,7 @@ extension PurgeTarget {
         return .prefix(host: Array(name[..<slash]), path: path.count > 1 ? Array(path) : [])
     }
 
+    /// Returns the canonical name of the URL `text`, whose scheme may be missing before `//`.
     private static func contains(
         of text: [UInt8], bytesMax: Int
     ) throws(PurgeTargetFault) -> [UInt8] {
@@ -198,7 +199,8 @@ struct PurgeURL {
         return next == Self.slash || isHost && next == UInt8(ascii: ":") ? [Self.slash] : nil
     }
 
-    /// Returns the canonical name of the base URL, without a slash at its end.
+    /// Returns the canonical name of the base URL, without a slash at its end; `nil` if it has no
+    /// canonical form.
     private static func contains(of origin: BaseURL) -> [UInt8]? {
         let url = Array((origin.description + "/").utf8)
         var key: [UInt8] = []
@@ -210,8 +212,8 @@ struct PurgeURL {
 
     /// Returns the names of what `site` serves for `target` at the host of `url`.
     ///
-    /// There are two if the site names a scheme's default port, and none if the target can have no
-    /// key.
+    /// Two, which differ only if the site names a scheme's default port; none if the target can
+    /// have no key.
     private func names(
         _ url: OriginURL, _ key: [UInt8], _ target: ArraySlice<UInt8>, at site: Site
     ) -> [[UInt8]] {

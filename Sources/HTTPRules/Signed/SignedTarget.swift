@@ -90,6 +90,8 @@ package struct SignedTarget: Hashable, Sendable {
             target, expires: expires, signature: signature, base: range.lowerBound)
     }
 
+    /// Parses the values of the two parameters; `base` is the offset of `target` in the bytes that
+    /// extents refer to.
     private static func parse(
         _ target: Span<UInt8>, expires: Range<Int>?, signature: Range<Int>, base: Int
     ) -> SignedTargetParse {
