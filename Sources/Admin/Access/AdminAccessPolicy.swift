@@ -34,8 +34,8 @@ package struct AdminAccessPolicy: Hashable, Sendable {
         case denied(AdminAccessError)
     }
 
-    /// Returns whether `caller` may call an operation that needs `role`; `nil` means no role is
-    /// needed.
+    /// Returns whether `caller` may call an operation that needs `role`; with `nil` everybody may,
+    /// with the role read.
     package func authorize(_ caller: AdminCaller, for role: AdminRole?) -> Authorization {
         guard let role else { return .allowed(.read) }
         if caller.isCrossSite { return .denied(.crossSite) }
@@ -46,7 +46,7 @@ package struct AdminAccessPolicy: Hashable, Sendable {
         }
     }
 
-    /// Returns the highest role of `caller`, or the reason why it has none.
+    /// Returns the role of `caller`, or the reason why it has none.
     private func role(of caller: AdminCaller) -> Result<AdminRole, AdminAccessError> {
         switch caller.credential {
         case .certificate: return .success(.admin)

@@ -22,14 +22,15 @@ package struct AdminRateLimiter: Sendable {
         case refused(AdminAccessError, delay: Interval)
     }
 
-    /// Decides about a request after the access check, and charges its cost.
+    /// Decides about a request after the access check, and charges its cost: of a report by a token
+    /// below admin, or of a failed attempt.
     ///
     /// - Parameters:
     ///   - authorization: the outcome of the access check for `caller` and `operation`.
     ///   - caller: the client that sent the request.
     ///   - operation: the operation it calls.
     ///   - now: the present time.
-    /// - Returns: the decision; a refusal may have to be delayed.
+    /// - Returns: the decision; only the refusal of a wrong token beyond the rate is delayed.
     package mutating func admit(
         _ authorization: AdminAccessPolicy.Authorization, of caller: AdminCaller,
         to operation: AdminOperation,

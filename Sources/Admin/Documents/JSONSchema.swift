@@ -20,6 +20,7 @@ package struct JSONSchema: Sendable {
             Property(name: name, schema: schema.described(meaning), isRequired: true)
         }
 
+        /// Returns a property that may be absent.
         static func optional(
             _ name: String, _ schema: JSONSchema, _ meaning: String = ""
         ) -> Property {
@@ -27,6 +28,8 @@ package struct JSONSchema: Sendable {
         }
     }
 
+    /// Returns the schema of an object with `meaning` as its description; unchanged if that is
+    /// empty.
     private func described(_ meaning: String) -> JSONSchema {
         guard !meaning.isEmpty, case .object(let members) = json else { return self }
         return JSONSchema(.object(members + [JSON.Member("description", .text(meaning))]))

@@ -74,9 +74,13 @@ package struct AdminQuery: Hashable, Sendable {
         case missingParameter(String)
     }
 
-    /// Parses the part after the question mark.
+    /// Parses the part after the question mark, and checks it against the `parameters` of the
+    /// operation.
     ///
     /// A `+` stays a plus sign; a choice parameter without a value means `true`.
+    ///
+    /// - Throws: the first parameter that is unknown, repeated or invalid, or a required one that
+    ///   is missing.
     package init(_ query: Substring, _ parameters: [AdminParameter]) throws(QueryError) {
         let known = parameters.filter { !$0.isInPath }
         for part in query.split(separator: "&") {

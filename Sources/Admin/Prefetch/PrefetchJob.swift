@@ -85,8 +85,10 @@ package struct PrefetchJob: Sendable {
 
     // MARK: - Scheduling
 
-    /// Dequeues the next item, which counts as running until ``itemFinished(_:_:at:)``; `nil` if
-    /// none may be started now.
+    /// Dequeues the next item, which counts as running until ``itemFinished(_:_:at:)``.
+    ///
+    /// Returns `nil` if the job is finished, ``runningMax`` items are running, or all others are
+    /// delayed.
     package mutating func dequeue(at now: Instant) -> Item? {
         guard !isFinished, running.count < Self.runningMax, let next = next(at: now) else {
             return nil
@@ -122,7 +124,10 @@ package struct PrefetchJob: Sendable {
         if sitemapsDequeued < sitemaps.count { sitemapsDequeued += 1 } else { urlsDequeued += 1 }
     }
 
-    /// Records the outcome of an item that was dequeued.
+    /// Records the outcome of an item that was dequeued, and finishes the job if nothing is left.
+    ///
+    /// A deferred item is delayed until ``attemptsMax`` or until its host is given up, which then
+    /// fails. The URLs of a sitemap are added unless the job was already finished.
     package mutating func itemFinished(_ task: Item, _ ending: ItemOutcome, at now: Instant) {
         guard let item = running.removeValue(forKey: task) else {
             preconditionFailure("an item has finished that was not dequeued")
@@ -146,7 +151,8 @@ package struct PrefetchJob: Sendable {
         finishIfDone(at: now)
     }
 
-    /// Fails the queued items of hosts that were given up, so that the job can finish.
+    /// Fails the delayed items of hosts that were given up, and such items at the head of the
+    /// queue, so that the job can finish.
     private mutating func failItemsOfFailedHosts(at now: Instant) {
         for (task, why) in delays.removeItemsOfFailedHosts() { recordFailure(task, why) }
         while let nextUntried, case .failed(let why) = delays.state(of: nextUntried, at: now) {
@@ -155,7 +161,7 @@ package struct PrefetchJob: Sendable {
         }
     }
 
-    /// Cancels the job: no more items are started.
+    /// Cancels the job unless it is finished: no more items are started, and running ones finish.
     package mutating func cancel(at now: Instant) {
         guard !isFinished else { return }
         document.state = .cancelled
@@ -165,12 +171,15 @@ package struct PrefetchJob: Sendable {
 
     // MARK: - Results
 
+    /// Adds a URL to the queue unless it was added before.
     private mutating func add(_ url: String) {
         guard seenURLs.insert(url).inserted else { return }
         urls.append(url)
         document.urlsTotal = urls.count
     }
 
+    /// Adds the images of a sitemap, up to the limit of a job, and the sitemaps that the job's
+    /// first one lists; lists what was skipped as failures.
     private mutating func addLocations(_ sitemap: Sitemap, named task: Item) {
         document.state = .running
         // The protocol allows one level of index only.
@@ -199,6 +208,7 @@ package struct PrefetchJob: Sendable {
                 + "\(Sitemap.sitemapsMax) sitemaps; the rest was skipped")
     }
 
+    /// Counts a failed item; the job fails with its first sitemap.
     private mutating func recordFailure(_ task: Item, _ why: String) {
         switch task {
         case .url(let url):
@@ -211,11 +221,14 @@ package struct PrefetchJob: Sendable {
         }
     }
 
+    /// Adds a failure to the document, up to the limit of its list.
     private mutating func appendFailure(_ url: String, _ why: String) {
         guard document.failures.count < PrefetchDocument.failuresMax else { return }
         document.failures.append(PrefetchDocument.Failure(url: url, reason: why))
     }
 
+    /// Finishes the job if nothing is queued, delayed or running; records the end of a finished
+    /// job.
     private mutating func finishIfDone(at now: Instant) {
         let isAllTaken = urlsDequeued == urls.count && sitemapsDequeued == sitemaps.count
         if !isFinished, running.isEmpty, isAllTaken, delays.isEmpty {

@@ -60,6 +60,8 @@ package struct Sitemap: Hashable, Sendable {
     private static let loc = Array("loc".utf8)
     private static let depthMax = 16
 
+    /// Adds the URL of a `loc` element in `parent`: a sitemap if the document is an index, else an
+    /// image; pages are skipped.
     private mutating func addLocation(
         _ value: String, in parent: [UInt8], of root: [UInt8], _ imagesMax: Int,
         _ known: inout Set<String>
@@ -82,6 +84,8 @@ package struct Sitemap: Hashable, Sendable {
         images.append(url)
     }
 
+    /// Reads a text with one URL per line; a line that is not an absolute URL, or no URL at all,
+    /// makes it no sitemap.
     private mutating func readLines(
         _ text: ArraySlice<UInt8>, _ imagesMax: Int, _ known: inout Set<String>
     ) throws(FormatError) {
@@ -186,7 +190,8 @@ struct XMLScanner {
         position = end
     }
 
-    /// Reads markup at a `<`; returns `nil` if it is not a tag.
+    /// Reads markup at a `<`; returns `nil` if it is not a tag, or is an empty element inside a
+    /// text.
     private mutating func readMarkup() throws(Sitemap.FormatError) -> Event? {
         let rest = bytes[position...]
         if rest.starts(with: Self.comment) {
