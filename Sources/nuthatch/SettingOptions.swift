@@ -38,8 +38,8 @@ struct SettingOptions: ParsableArguments {
 
     /// Resolves and checks all settings, and prints the faults.
     ///
-    /// - Throws: the exit code of sysexits(3) if there are any; an invalid command line has ended
-    ///   with `EX_USAGE` before.
+    /// - Throws: the exit code `EX_CONFIG` if there are any; an invalid command line has ended with
+    ///   `EX_USAGE` before.
     func load() throws(ExitCode) -> Configuration {
         do throws(ConfigurationErrors) {
             return try sources.load()
@@ -50,7 +50,7 @@ struct SettingOptions: ParsableArguments {
     }
 }
 
-/// Writes a line to standard error.
+/// Writes a line to standard error, after the name of the program.
 func printError(_ line: String) {
     FileHandle.standardError.write(Data("nuthatch: \(line)\n".utf8))
 }
