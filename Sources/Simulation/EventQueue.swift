@@ -30,7 +30,7 @@ struct EventQueue<Event: Sendable>: Sendable {
         }
     }
 
-    /// Removes and returns the next event.
+    /// Removes and returns the next event; `nil` if there is none.
     mutating func popNext() -> (instant: Instant, event: Event)? {
         guard let first = heap.first else { return nil }
         let last = heap.removeLast()

@@ -87,6 +87,7 @@ package struct FetchSimulation {
 
     // MARK: Events
 
+    /// Adds a reader, unless the fetch cannot serve its request.
     private mutating func join(isFirst: Bool) throws {
         let type = isFirst || Bool.random(using: &dice) ? "webp" : "avif"
         let asked = Self.request(type)
@@ -97,6 +98,8 @@ package struct FetchSimulation {
         readers.append(Reader(id: id, wanted: asked, isFirst: isFirst, slowness: slowness))
     }
 
+    /// Delivers the head of a response, or if there is one a piece of its body or its end; nothing
+    /// while the origin is paused.
     private mutating func stepOrigin() throws {
         if response == nil {
             switch Int.random(in: 0..<12, using: &dice) {
@@ -129,6 +132,8 @@ package struct FetchSimulation {
         }
     }
 
+    /// Delivers the end of the fetch, `well` or as a failure; without a response it cannot end
+    /// well.
     private mutating func end(well: Bool) throws {
         if response == nil && well { return }
         history.append(well ? "ended" : "failed")
@@ -178,6 +183,7 @@ package struct FetchSimulation {
         try apply { $0.ticked(.milliseconds(500), effects: &$1) }
     }
 
+    /// Removes a reader that has not ended, if there is one.
     private mutating func leave() throws {
         guard
             let index = readers.indices.filter({ !readers[$0].isDone }).randomElement(using: &dice)
@@ -236,6 +242,7 @@ package struct FetchSimulation {
         return true
     }
 
+    /// Checks that the response may be served to a reader.
     private func checkMayServe(_ reader: Reader) throws {
         guard let response else { throw history.violation("served before there is an answer") }
         try history.require(
@@ -259,6 +266,7 @@ package struct FetchSimulation {
 
     // MARK: Effects and rules
 
+    /// Delivers an event to the fetch and checks its effects.
     private mutating func apply(_ event: (inout Fetch, inout [LookupEffect]) -> Void) throws {
         var effects: [LookupEffect] = []
         event(&fetch, &effects)

@@ -77,6 +77,7 @@ package struct DiskTierReplay: EvictionPolicy, ~Copyable {
         }
     }
 
+    /// Reclaims a segment: re-inserts or drops each of its records, as the policy decides.
     private mutating func reclaim(_ segment: SegmentID) {
         let queue = ledger.segments[Int(segment.index)].queue
         let keys = records[Int(segment.index)]
@@ -101,6 +102,7 @@ package struct DiskTierReplay: EvictionPolicy, ~Copyable {
         }
     }
 
+    /// Drops an entry and records it in the policy.
     private mutating func drop(_ key: UInt32) {
         rule.recordDrop(hash(ofKey: key), bytes: Int(entries[Int(key)].bytes))
         entries[Int(key)].isStored = false

@@ -13,6 +13,7 @@ struct InvalidationOracle: Sendable {
         var name: RecordID
         /// The lineage of voter sets in which the purge became durable; `nil` before.
         var line: VoterSetLineage?
+        /// When the purge became durable, or a receipt first reported a majority; `nil` before.
         var durableAt: Instant?
         /// When a receipt first reported that all members have confirmed; `nil` before.
         var confirmedAt: Instant?
@@ -69,7 +70,8 @@ struct InvalidationOracle: Sendable {
         purges[purge].confirmers = known
     }
 
-    /// Records a receipt that reports a majority, from which the bound is counted.
+    /// Records a receipt that reports a majority, from which the bound is counted if it is the
+    /// earliest.
     mutating func recordReportedMajority(_ purge: Int, majorityAt: Instant) {
         let durableAt = purges[purge].durableAt ?? majorityAt
         purges[purge].durableAt = min(durableAt, majorityAt)
@@ -128,6 +130,7 @@ struct InvalidationOracle: Sendable {
         return decidedSets.contains(set) || set.generation < first.generation
     }
 
+    /// Adds the voter sets for which a majority of the last one has voted.
     private mutating func tallyVotes() {
         guard let set = decidedSets.last else { return }
         let cast = votes.filter { $0.base == set }
@@ -142,6 +145,7 @@ struct InvalidationOracle: Sendable {
         }
     }
 
+    /// Records the purges as durable that a majority of the decided voter set holds.
     private mutating func updateDurable(_ now: Instant) {
         guard let set = decidedSets.last else { return }
         pending.removeAll { number in

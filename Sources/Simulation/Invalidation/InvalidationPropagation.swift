@@ -192,7 +192,7 @@ extension InvalidationPropagation {
         }
     }
 
-    /// Runs a load of purges.
+    /// Runs a load of purges, once the cluster has run for seven seconds.
     ///
     /// - Parameters:
     ///   - rate: Purges per second.

@@ -161,7 +161,7 @@ struct SimulatedFetchTable: Sendable {
         if isJoinable { joinable[fetch.key] = number }
     }
 
-    /// Ends a fetch, or excludes it from further use.
+    /// Removes a fetch, whether it is complete or of no further use.
     mutating func end(_ number: UInt64) {
         guard let key = all[number]?.key else { return }
         all[number] = nil
