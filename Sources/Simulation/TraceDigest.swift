@@ -8,6 +8,7 @@ struct TraceDigest: Sendable {
     private var bytes: [UInt8] = []
     private(set) var events: UInt64 = 0
 
+    /// The digest of everything added so far.
     var value: UInt64 {
         var whole = hash
         whole.update(bytes.span)
@@ -21,6 +22,7 @@ struct TraceDigest: Sendable {
         add(UInt64(bitPattern: now.nanoseconds))
     }
 
+    /// Adds a number, which is a detail of an event.
     mutating func add(_ number: UInt64) {
         bytes.appendLittle(number)
         guard bytes.count >= 4_096 else { return }

@@ -168,7 +168,8 @@ struct InvalidationOracle: Sendable {
         var isBound: Bool
     }
 
-    /// Returns the guarantee that a read breaks; `nil` if none.
+    /// Returns the guarantee that is broken by serving `version` of `key`, as fresh if `isFresh`;
+    /// `nil` if none is.
     func violation(
         key: Int, version: Int, isFresh: Bool, by reader: ReadContext, at now: Instant
     ) -> String? {

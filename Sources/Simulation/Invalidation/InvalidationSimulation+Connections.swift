@@ -4,10 +4,8 @@ import Serving
 
 /// Connections between nodes, and what membership reports of them.
 extension InvalidationSimulation {
-    /// Connects two nodes that can reach each other, or schedules another attempt; does nothing if
-    /// one is down or they are connected.
-    ///
-    /// If one of them turns out to have a restored directory, it is restarted instead.
+    /// Connects two nodes that are up and can reach each other, or schedules another attempt; a
+    /// node that turns out to have a restored directory is restarted instead.
     mutating func connect(_ one: Int, _ other: Int) {
         guard nodes[one].isUp, nodes[other].isUp, !world.network.areConnected(one, other) else {
             return
@@ -30,9 +28,8 @@ extension InvalidationSimulation {
         }
     }
 
-    /// Breaks a connection and schedules a new one; does nothing if there is none.
-    ///
-    /// Messages in transit are lost, and waiting requests go elsewhere.
+    /// Breaks a connection, if there is one, and schedules a new one; messages in transit are lost,
+    /// and waiting requests go elsewhere.
     mutating func disconnect(_ one: Int, _ other: Int) {
         guard world.network.close(one, other, at: now) else { return }
         for (here, there) in [(one, other), (other, one)] where nodes[here].isUp {
@@ -47,8 +44,8 @@ extension InvalidationSimulation {
         disconnect(one, other)
     }
 
-    /// Blocks traffic from random nodes to the others for `interval`, perhaps in one direction
-    /// only; connections break as a result.
+    /// Blocks traffic from random nodes to the others, perhaps one way; connections break as a
+    /// result.
     mutating func partition(for interval: Interval) {
         let side = nodes.indices.filter { _ in Bool.random(using: &world.dice) }
         let isOneWay = world.chance(oneIn: 3)

@@ -27,10 +27,7 @@ extension InvalidationSimulation {
         world.log("node \(index) is \(world.members[index].id) from now on")
     }
 
-    /// Copies the directory, or restores an earlier copy; does nothing if the node is down.
-    ///
-    /// A copy is restored only once all other nodes have seen a later start, so that each can
-    /// detect it.
+    /// Copies the directory of a running node, or restores a copy that all others can detect.
     mutating func copyOrRestoreDirectory(_ index: Int) {
         guard nodes[index].isUp else { return }
         guard let copy = nodes[index].copy else {
@@ -73,7 +70,7 @@ extension InvalidationSimulation {
         world.schedule(.cutOff(from: index), after: .seconds(4))
     }
 
-    /// Partitions the nodes, so that less than half of them miss the purges that it issues, and
+    /// Partitions the nodes, so that less than half of them miss the purges that it schedules, and
     /// schedules the restoration of the copy of `index`.
     mutating func cutOff(from index: Int) {
         let others = nodes.indices.filter { $0 != index }.shuffled(using: &world.dice)
@@ -111,7 +108,7 @@ extension InvalidationSimulation {
     /// Returns true if `other` knows a later start of `index` than its directory records.
     ///
     /// The node then gives up its identity and is started as a new member. Otherwise `other`
-    /// records the present start.
+    /// records the present start, unless it knows a later one.
     mutating func detectsRestoredCopy(_ index: Int, _ other: Int) -> Bool {
         let (id, node) = (world.members[index].id, nodes[index])
         let (epoch, process) = (node.replica.epoch, node.process)
@@ -143,10 +140,8 @@ extension InvalidationSimulation {
         world.schedule(.runOperator, after: .seconds(5))
     }
 
-    /// Performs the repairs that need an operator, who knows which nodes are running: the removal
-    /// of lost members, the formation of a cluster and the recovery from a lost majority.
-    ///
-    /// Does nothing if the cluster is healthy.
+    /// Repairs what needs an operator, who knows which nodes run: removes lost members, forms a
+    /// cluster, or recovers it from a lost majority.
     mutating func runOperator() {
         guard !ClusterHealth(of: nodes, in: world).isHealthy else { return }
         if world.isQuiescent { world.schedule(.runOperator, after: .seconds(4)) }

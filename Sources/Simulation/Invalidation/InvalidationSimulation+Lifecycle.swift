@@ -33,8 +33,7 @@ extension InvalidationSimulation {
         return set.isMajority(away)
     }
 
-    /// Ends the process, if one is running; any part of the unsynced writes is lost, and its
-    /// connections break.
+    /// Ends the process, if any; a part of the unsynced writes is lost, and connections break.
     mutating func crash(_ index: Int) {
         guard nodes[index].isUp else { return }
         nodes[index].replica.crash(&world)

@@ -111,8 +111,7 @@ struct InvalidationSimulation: Sendable {
 
     // MARK: Purges and the origin
 
-    /// Purges the key at a random node, on behalf of the operator or the origin; does nothing if
-    /// the node is down or paused.
+    /// Purges the key at a random node, for the operator or the origin, if it is up and not paused.
     private mutating func purge(_ key: Int) {
         let index = Int.random(in: nodes.indices, using: &world.dice)
         guard nodes[index].isUp, nodes[index].pausedUntil <= now else { return }
@@ -136,8 +135,7 @@ struct InvalidationSimulation: Sendable {
         if !world.isVoter(index), !receipts.isEmpty { world.cover(.joinerDuringReceipt) }
     }
 
-    /// Handles a request at the origin and schedules its response; a request of a fetch that has
-    /// ended is dropped.
+    /// Handles the request of a running fetch at the origin, and schedules its response.
     private mutating func originRequested(
         _ index: Int, _ run: Int, _ number: UInt64, _ etag: Int?
     ) {

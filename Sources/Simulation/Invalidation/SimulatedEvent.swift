@@ -35,7 +35,7 @@ enum SimulatedEvent: Sendable {
     case updateMembership
     case checkReceipts
 
-    /// The node whose process handles the event, and its run, if the event ends with that; `nil`
+    /// The node whose process handles the event, and the only run that may, `nil` for any; `nil`
     /// for events that no process handles.
     var owner: (index: Int, run: Int?)? {
         switch self {

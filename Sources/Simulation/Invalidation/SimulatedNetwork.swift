@@ -65,6 +65,7 @@ struct SimulatedNetwork: Sendable {
         return true
     }
 
+    /// Returns the index of the connection between two nodes in `links`.
     private func place(_ one: Int, _ other: Int) -> Int {
         min(one, other) * count + max(one, other)
     }

@@ -103,7 +103,7 @@ package struct MembershipNetwork: Sendable {
     /// Returns the two processes of a connection.
     package func processes(of link: Int) -> [Int] { links[link].ends.map(\.process) }
 
-    /// Returns true if the two processes have another connection that both saw open.
+    /// Returns true if the two processes of a connection have another one that both saw open.
     func hasOther(_ link: Int) -> Bool {
         let pair = Set(processes(of: link))
         return openLinks.contains { other in
@@ -180,8 +180,9 @@ struct SimulatedLink: Sendable {
         private var head = 0
         /// The earliest arrival of the next packet.
         var lastArrival = Instant.zero
-        /// The number of retransmissions of the first packet, and since when it is blocked.
+        /// The number of retransmissions of the first packet.
         private var retries = 0
+        /// The time since which the first packet is blocked; `nil` if it is not.
         private var stalledSince: Instant?
         /// True while an arrival of the first packet is scheduled.
         private var isPlanned = false
@@ -203,7 +204,7 @@ struct SimulatedLink: Sendable {
             return max(now, packets[head].arrival)
         }
 
-        /// Begins a scheduled arrival.
+        /// Records that the scheduled arrival has begun.
         mutating func arrived() { isPlanned = false }
 
         /// Removes the first packet, which has arrived; `nil` if there is none.

@@ -131,6 +131,7 @@ struct VoterModelNode: Sendable {
 
     private mutating func tick() { now = now + Interval(nanoseconds: 1) }
 
+    /// Completes the first pending write and returns it; `nil` if there is none.
     private mutating func sync() -> WrittenItem? {
         guard !pendingWrites.isEmpty else { return nil }
         let item = pendingWrites.removeFirst()
@@ -144,13 +145,14 @@ struct VoterModelNode: Sendable {
         return item
     }
 
-    /// Sends a request to a member that responds at once.
+    /// Begins a round with a member, and returns its `response` as one in transit.
     private mutating func request(_ response: FenceResponse, _ member: NodeID) -> DelayedResponse {
         var response = response
         response.round = fence?.beginRound(at: now) ?? 0
         return DelayedResponse(answer: response, member: member, askedAt: now)
     }
 
+    /// Handles a response, unless the consensus rejects its view.
     private mutating func receive(_ late: DelayedResponse) {
         let (response, member) = (late.answer, late.member)
         guard consensus.recordView(response.view, synced: response.synced, of: member, now: now)
@@ -159,6 +161,7 @@ struct VoterModelNode: Sendable {
         fence?.responseReceived(response.round ?? 0, by: member, synced: response.synced, now: now)
     }
 
+    /// Starts a proposal and queues its records; with `gone`, one by a majority of the others.
     private mutating func startProposal(_ change: VoterSetChange, without gone: [NodeID] = []) {
         var issue: [ConsensusRecord] = []
         if !gone.isEmpty { consensus.updateSettled(excluding: gone, now: now) }
@@ -172,6 +175,7 @@ struct VoterModelNode: Sendable {
         }
     }
 
+    /// Repeats the vote for the node's set, if it may be repeated.
     private mutating func repeatVote() {
         guard consensus.repeatVoteDeadline(after: .zero) != nil else { return }
         var issue: [ConsensusRecord] = []
@@ -179,6 +183,7 @@ struct VoterModelNode: Sendable {
         pendingWrites += issue.map { .record($0) }
     }
 
+    /// Begins to check the node for the purge, with a new fence.
     private mutating func observe() {
         var settings = Fence.Settings()
         settings.duration = Self.fence
@@ -201,6 +206,7 @@ struct VoterModelNode: Sendable {
 
     // MARK: Observed state
 
+    /// The response that the node sends to a request.
     var response: FenceResponse {
         FenceResponse(
             round: nil, synced: hasSynced ? [Self.purge] : [], view: consensus.view(isCurrent: true)
@@ -271,6 +277,8 @@ struct VoterModelNode: Sendable {
         return ages
     }
 
+    /// Returns which conditions of the quorum a contact at `instant` meets; 0 if it precedes the
+    /// durability of the purge.
     private func age(_ instant: Instant) -> UInt8 {
         guard let demand = consensus.quorumRequirement, let durableAt, durableAt < instant else {
             return 0

@@ -57,6 +57,8 @@ package struct VoterModelSearch: Sendable {
         return outcome
     }
 
+    /// Adds the unseen successors of a state to a layer, or records the invariant that an action
+    /// breaks.
     private mutating func expand(
         _ state: VoterModelState, _ number: UInt32, into layer: inout Layer
     ) {
@@ -76,6 +78,7 @@ package struct VoterModelSearch: Sendable {
         }
     }
 
+    /// Adds a state to a layer, unless it was seen.
     private mutating func enqueue(
         _ state: VoterModelState, _ origin: Predecessor?, into layer: inout Layer
     ) {

@@ -186,6 +186,7 @@ struct VoterModelTables: Sendable {
         return outcome
     }
 
+    /// Returns the event that a number stands for.
     private func event(_ code: UInt32) -> VoterModelNode.Event {
         let (place, number) = (Int(code >> 16 & 0xFF), Int(code & 0xFFFF))
         let node = Self.node(place)

@@ -24,8 +24,7 @@ extension SimulatedCacheNode {
         }
     }
 
-    /// Reports an event to the lookup of a fetch and performs the effects; does nothing if the
-    /// fetch has ended.
+    /// Reports an event to the lookup of a fetch that has not ended, and performs the effects.
     mutating func advance(
         _ number: UInt64, _ world: inout SimulatedWorld,
         _ event: (inout Lookup, Instant, inout [LookupEffect]) -> Void
@@ -94,8 +93,7 @@ extension SimulatedCacheNode {
         world.send(.request(request, question, key: key, unsent), from: index, to: other)
     }
 
-    /// Sends the request of a fetch to the origin, unless it was sent, and notifies the waiting
-    /// peers.
+    /// Sends the request of a fetch to the origin, once, and notifies the waiting peers.
     private mutating func askOrigin(_ number: UInt64, _ world: inout SimulatedWorld) {
         guard let fetch = fetches[number], fetch.origin == nil else { return }
         // An entry that was purged hard in the meantime provides no validators.

@@ -160,8 +160,7 @@ extension SimulatedCacheNode {
 
     // MARK: Serving
 
-    /// Serves an entry at this instant: to a client, where it is checked against the guarantees, or
-    /// to a peer.
+    /// Serves an entry now: to a client, where the guarantees are checked, or to a peer.
     private mutating func serve(
         _ entry: SimulatedEntry, isFresh: Bool, _ waiter: SimulatedFetch.Waiter,
         _ world: inout SimulatedWorld
@@ -210,8 +209,7 @@ extension SimulatedCacheNode {
             .reinserted(index, run: replica.run, key: key), after: world.milliseconds(5...60))
     }
 
-    /// Re-inserts an entry of a reclaimed segment, with its original version, if it is still the
-    /// newest.
+    /// Re-inserts an entry of a reclaimed segment, if it is the newest, with its original version.
     mutating func reinserted(_ key: Int, _ world: inout SimulatedWorld) {
         guard var entry = cache.reinserting[key] else { return }
         cache.reinserting[key] = nil

@@ -24,8 +24,7 @@ struct SimulatedCacheNode: Sendable {
     var epochs: [NodeID: (epoch: UInt64, process: ProcessID)] = [:]
     /// The end of the offers that follow a change of owners.
     var offersDue = Instant.zero
-    /// The first time that each run of a voter received a round of this node's run: when, at which
-    /// node, in which run.
+    /// The first receipt of its rounds by each voter's run: when, at which node, in which run.
     var roundContacts: [(at: Instant, by: Int, run: Int)] = []
 
     /// Creates a node that was never started.

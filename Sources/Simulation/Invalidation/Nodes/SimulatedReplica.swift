@@ -138,6 +138,7 @@ struct SimulatedReplica: Sendable {
         return applied
     }
 
+    /// Schedules a tick at or shortly after `next`, unless one is scheduled before.
     private mutating func planTick(_ next: Instant, _ world: inout SimulatedWorld) {
         guard next < plannedTick else { return }
         plannedTick = next
@@ -154,6 +155,7 @@ struct SimulatedReplica: Sendable {
         return true
     }
 
+    /// Performs an effect; returns the invalidation that it applies, if any.
     private mutating func perform(
         _ effect: InvalidationEffect, _ world: inout SimulatedWorld
     ) -> AppliedInvalidation? {
@@ -191,6 +193,8 @@ struct SimulatedReplica: Sendable {
         return nil
     }
 
+    /// Returns the marks that a record leaves when applied at a version; none for a record that is
+    /// not a purge.
     private func marks(
         of record: InvalidationRecord, _ version: InvalidationVersion
     ) -> [InvalidationMark] {
@@ -253,6 +257,7 @@ struct SimulatedReplica: Sendable {
             staleIfError: nil)
     }
 
+    /// Returns true if any other voter has responded within the last fence.
     private func isCaughtUpWithOne(
         _ replication: InvalidationReplication, at reading: Instant
     ) -> Bool {
@@ -267,7 +272,7 @@ struct SimulatedReplica: Sendable {
         if case .revalidate = fencedUse(entry.validatedAt, at: now) { true } else { false }
     }
 
-    /// Returns true if the node counts as current.
+    /// Returns true if the node counts as current, be it by a deliberate fault.
     func isCurrent(at now: Instant) -> Bool {
         fencedUse(.zero - Self.fence, at: now) == .unrestricted
     }

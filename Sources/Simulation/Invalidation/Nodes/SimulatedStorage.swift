@@ -102,8 +102,10 @@ struct SimulatedEntry: Hashable, Sendable {
     var invalidationVersion: InvalidationVersion
     /// The end of freshness, on the node's clock.
     var freshUntil: Instant
+    /// The time of the last validation, on the node's clock.
     var validatedAt: Instant
-    /// The order and time of its write to disk.
+    /// The place of its write in the order of writes to disk; 0 before that.
     var sequence: UInt64 = 0
+    /// The simulated time of its write to disk.
     var writtenAt = Instant.zero
 }
