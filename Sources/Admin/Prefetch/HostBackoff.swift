@@ -86,8 +86,8 @@ package struct HostBackoff: Sendable {
         return taken
     }
 
-    /// Updates the state of the item's host with an outcome: a response ends its count of pauses,
-    /// and a deferred item pauses it.
+    /// Updates the state of the item's host with an outcome: a response resets its counts of
+    /// pauses, and a deferred item pauses it.
     ///
     /// An item without a response leaves it unchanged, and a host that is given up remains so.
     /// `takenAt` is when the item was dequeued.

@@ -87,8 +87,8 @@ package struct PrefetchJob: Sendable {
 
     /// Dequeues the next item, which counts as running until ``itemFinished(_:_:at:)``.
     ///
-    /// Returns `nil` if the job is finished, ``runningMax`` items are running, or all others are
-    /// delayed.
+    /// Returns `nil` if the job is finished, ``runningMax`` items are running, or no other may be
+    /// started now.
     package mutating func dequeue(at now: Instant) -> Item? {
         guard !isFinished, running.count < Self.runningMax, let next = next(at: now) else {
             return nil
@@ -126,8 +126,8 @@ package struct PrefetchJob: Sendable {
 
     /// Records the outcome of an item that was dequeued, and finishes the job if nothing is left.
     ///
-    /// A deferred item is delayed until ``attemptsMax`` or until its host is given up, which then
-    /// fails. The URLs of a sitemap are added unless the job was already finished.
+    /// A deferred item is delayed again, or fails after ``attemptsMax`` or once its host is given
+    /// up. The URLs of a sitemap are added unless the job was already finished.
     package mutating func itemFinished(_ task: Item, _ ending: ItemOutcome, at now: Instant) {
         guard let item = running.removeValue(forKey: task) else {
             preconditionFailure("an item has finished that was not dequeued")

@@ -272,7 +272,7 @@ struct SimulatedReplica: Sendable {
         if case .revalidate = fencedUse(entry.validatedAt, at: now) { true } else { false }
     }
 
-    /// Returns true if the node counts as current, be it by a deliberate fault.
+    /// Returns true if the node counts as current, also if only by a deliberate fault.
     func isCurrent(at now: Instant) -> Bool {
         fencedUse(.zero - Self.fence, at: now) == .unrestricted
     }
