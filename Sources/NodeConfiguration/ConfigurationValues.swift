@@ -11,6 +11,7 @@ struct ConfigurationValues: SettingReader {
     /// The settings of images.
     var images = ImageBlock()
 
+    /// The value of a setting; its default if none was set.
     subscript<Value>(key: SettingKey<Value>) -> Value { key.value(of: entries[key.setting.name]) }
 
     /// Sets the value of a setting.

@@ -7,6 +7,7 @@ struct EventQueue<Event: Sendable>: Sendable {
         let order: UInt64
         let event: Event
 
+        /// Returns true if the entry comes out before `other`.
         func precedes(_ other: Entry) -> Bool {
             (instant.nanoseconds, order) < (other.instant.nanoseconds, other.order)
         }
@@ -41,6 +42,7 @@ struct EventQueue<Event: Sendable>: Sendable {
         return (first.instant, first.event)
     }
 
+    /// Restores the order of the heap after the root was replaced.
     private mutating func sink() {
         var index = 0
         while true {

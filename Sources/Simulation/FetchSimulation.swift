@@ -33,6 +33,7 @@ package struct FetchSimulation {
 
     private static let accept = FieldNames(["accept"])
 
+    /// Returns the fields of a request that accepts `image/` and `type`.
     private static func request(_ type: String) -> RequestFields {
         RequestFields(serialized: Array("GET / HTTP/1.1\r\nAccept: image/\(type)\r\n".utf8))
     }
@@ -71,10 +72,12 @@ package struct FetchSimulation {
         return report
     }
 
+    /// True if the fetch has ended, or was cancelled.
     private var isOver: Bool {
         fetch.phase == .completed || fetch.phase == .failed || isCancelled
     }
 
+    /// Performs a random event of readers, the origin or time.
     private mutating func takeRandomStep() throws {
         switch Int.random(in: 0..<10, using: &dice) {
         case 0: try join(isFirst: false)
@@ -178,6 +181,7 @@ package struct FetchSimulation {
         try history.require(fetch.receivedBytes == received, "what comes late is counted")
     }
 
+    /// Delivers a tick of half a second.
     private mutating func tick() throws {
         history.append("ticked")
         try apply { $0.ticked(.milliseconds(500), effects: &$1) }
@@ -195,6 +199,7 @@ package struct FetchSimulation {
         try apply { $0.readerLeft(id, effects: &$1) }
     }
 
+    /// Performs a step of each reader that is not idle in this turn.
     private mutating func stepReaders() throws {
         for index in readers.indices where !readers[index].isDone {
             guard Int.random(in: 0..<readers[index].slowness, using: &dice) == 0 else { continue }

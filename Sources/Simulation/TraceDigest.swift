@@ -31,6 +31,7 @@ struct TraceDigest: Sendable {
         bytes.removeAll()
     }
 
+    /// Adds a member record, as a detail of an event.
     mutating func add(_ record: MemberRecord) {
         add(record.member.id.low)
         add(record.member.process.low)
@@ -40,6 +41,7 @@ struct TraceDigest: Sendable {
                 | UInt64(record.state.rawValue))
     }
 
+    /// Adds a message, as a detail of an event.
     mutating func add(_ message: GossipMessage) {
         switch message {
         case .ping(let sequence, let news):

@@ -154,6 +154,7 @@ extension AdminAccessError {
         }
     }
 
+    /// Returns a problem document that also says that nothing was done.
     private static func problem(
         _ status: UInt16, _ name: String, _ title: String, _ detail: String
     ) -> ProblemDocument {
@@ -171,6 +172,7 @@ package enum AdminRole: String, CaseIterable, Comparable, Sendable {
     /// May also take nodes out of service, and change how they work.
     case admin
 
+    /// The position among the roles, the least first.
     private var rank: Int { Self.allCases.firstIndex(of: self) ?? 0 }
 
     /// Returns true if `one` has fewer rights than `other`.

@@ -52,6 +52,7 @@ package struct AdminRateLimiter: Sendable {
         }
     }
 
+    /// Returns the number of whole seconds after which a wait has ended.
     private static func seconds(_ wait: Interval) -> Int { Int(wait.seconds) + 1 }
 }
 
@@ -101,6 +102,7 @@ package struct RateLimiter: Sendable {
         return nil
     }
 
+    /// Returns the time in which `units` are refilled.
     private func time(_ units: Int) -> Interval {
         Interval(nanoseconds: settings.refill.nanoseconds * Int64(units))
     }

@@ -48,6 +48,8 @@ package indirect enum JSON: Hashable, Sendable {
         return bytes
     }
 
+    /// Appends the value as text; with `isFormatted`, each object in an outermost list on its own
+    /// line.
     private func append(to bytes: inout [UInt8], isFormatted: Bool) {
         switch self {
         case .null: bytes += "null".utf8

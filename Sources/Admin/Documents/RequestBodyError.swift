@@ -51,6 +51,7 @@ extension RequestBodyError {
         }
     }
 
+    /// Returns the subject of a message about the value at a path.
     static func subject(_ place: String) -> String { place.isEmpty ? "The body" : place }
 
     /// Returns at most 40 characters of `text`, in quotes, for an operator to recognise.

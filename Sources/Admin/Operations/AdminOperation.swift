@@ -108,6 +108,7 @@ package struct AdminOperation: Sendable {
         }
     }
 
+    /// Declares an operation; `responses` are those beyond the common ones, which are added.
     init(
         _ name: ID, _ method: String, _ path: String, for role: AdminRole?, _ summary: String,
         parameters: [AdminParameter] = [], body: RequestBody? = nil, responses: [Response]
@@ -193,11 +194,13 @@ package struct AdminParameter: Sendable {
     /// The meaning as one clause, without a full stop.
     package let meaning: String
 
+    /// Declares a parameter in the path.
     static func path(_ name: String, _ kind: Kind, _ meaning: String) -> AdminParameter {
         AdminParameter(
             name: name, isInPath: true, isRequired: true, kind: kind, meaning: meaning)
     }
 
+    /// Declares a parameter in the query.
     static func query(
         _ name: String, _ kind: Kind, _ meaning: String, isRequired: Bool = false
     ) -> AdminParameter {

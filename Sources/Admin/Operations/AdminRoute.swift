@@ -114,6 +114,7 @@ extension AdminParameter {
         if case .choice = kind { true } else { false }
     }
 
+    /// Returns true if `text` is a valid value, already decoded.
     fileprivate func accepts(_ text: String) -> Bool {
         switch kind {
         case .text(let bytesMax): 1...bytesMax ~= text.utf8.count

@@ -23,6 +23,7 @@ package struct HostBackoff: Sendable {
         /// The reason of the last pause.
         var reason = ""
 
+        /// True if the host is given up.
         var isFailed: Bool { failureCount >= failuresMax || backoffCount >= backoffsMax }
 
         /// Pauses the host for `requested` or the doubling minimum, whichever is longer, up to

@@ -120,6 +120,7 @@ package struct PrefetchJob: Sendable {
         return urlsDequeued < urls.count ? .url(urls[urlsDequeued]) : nil
     }
 
+    /// Removes the next item that was not tried yet from its queue.
     private mutating func dropNextUntried() {
         if sitemapsDequeued < sitemaps.count { sitemapsDequeued += 1 } else { urlsDequeued += 1 }
     }

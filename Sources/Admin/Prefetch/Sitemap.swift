@@ -77,6 +77,7 @@ package struct Sitemap: Hashable, Sendable {
         add(value, imagesMax, &known)
     }
 
+    /// Adds an image unless it is known; at `imagesMax` the sitemap is marked as truncated instead.
     private mutating func add(_ url: String, _ imagesMax: Int, _ known: inout Set<String>) {
         guard !known.contains(url) else { return }
         guard images.count < imagesMax else { return isTruncated = true }
@@ -102,6 +103,7 @@ package struct Sitemap: Hashable, Sendable {
         guard !images.isEmpty else { throw .notSitemap }
     }
 
+    /// Returns true for an absolute URL that is not too long.
     private static func isURL(_ text: String) -> Bool {
         text.utf8.count <= PrefetchRequest.urlBytesMax && PrefetchRequest.isAbsolute(text)
     }
@@ -182,6 +184,7 @@ struct XMLScanner {
         return nil
     }
 
+    /// Reads text up to the next `<`.
     private mutating func readText() {
         let end = bytes[position...].firstIndex(of: UInt8(ascii: "<")) ?? bytes.endIndex
         let start = text.count
@@ -255,6 +258,7 @@ struct XMLScanner {
         text += rest
     }
 
+    /// Returns the character of a reference; `nil` if it is malformed or not predefined.
     private static func character(_ name: ArraySlice<UInt8>) -> Character? {
         switch String(decoding: name, as: UTF8.self) {
         case "amp": "&"

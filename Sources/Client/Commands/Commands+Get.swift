@@ -202,6 +202,8 @@ final class BodyOutput {
     /// itself.
     private let partPath: String?
 
+    /// Returns the path to write to for the output at `path`: beside it, unless that is no regular
+    /// file.
     private static func partPath(_ path: String) -> String {
         var facts = stat()
         let isThere = unsafe lstat(path, &facts) == 0

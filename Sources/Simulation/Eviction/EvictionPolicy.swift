@@ -122,6 +122,8 @@ extension EvictionTrace {
         }
     }
 
+    /// Counts the hits and misses of a policy; an object above `objectBytesMax` is a miss that it
+    /// never sees.
     private func replay(
         through policy: inout some EvictionPolicy & ~Copyable, _ objectBytesMax: Int
     ) -> ReplayStatistics {

@@ -66,12 +66,14 @@ package struct S3FIFOEvictionPolicy: EvictionPolicy {
         return false
     }
 
+    /// Adds a key to the small queue.
     private mutating func pushSmall(_ key: Int) {
         locations[key] = .small
         smallBytes += sizes[key]
         small.append(key)
     }
 
+    /// Adds a key to the main queue.
     private mutating func pushMain(_ key: Int) {
         locations[key] = .main
         mainBytes += sizes[key]

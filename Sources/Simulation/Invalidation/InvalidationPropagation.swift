@@ -53,6 +53,7 @@ package struct InvalidationPropagation: Sendable {
         begin()
     }
 
+    /// Starts all nodes with all as members, and connects each two.
     private mutating func begin() {
         let members = zip(ids, replications).map { ReplicationMember($0, $1.process, .live) }
         for index in replications.indices {
@@ -89,6 +90,7 @@ package struct InvalidationPropagation: Sendable {
         return true
     }
 
+    /// Delivers an event to a node's replication.
     private mutating func deliver(_ index: Int, _ event: ReplicationEvent) {
         run(index) { $0.handle(event, now: $1, using: &$2, effects: &$3) }
     }
@@ -116,6 +118,7 @@ package struct InvalidationPropagation: Sendable {
         eventQueue.schedule(.tick(index), at: next)
     }
 
+    /// Schedules the arrival of a message, with retransmissions, behind those sent before.
     private mutating func send(_ message: InvalidationMessage, from: Int, to: Int) {
         var delay = Interval(nanoseconds: Int64.random(in: 500_000...1_500_000, using: &dice))
         var again = Interval.milliseconds(200)
@@ -223,6 +226,7 @@ extension InvalidationPropagation {
             bytesPerSecond: load.bytes.map { Double($0) / Double(seconds) })
     }
 
+    /// Issues a hard purge of a URL with the number `number` at a node, and tracks it.
     private mutating func issue(_ number: Int, at index: Int) {
         let url = Array("http://a.example/images/\(number).jpeg".utf8)
         let id = Array("\(number)".utf8)

@@ -26,6 +26,7 @@ struct SimulatedWorkload: Sendable {
         }
     }
 
+    /// Schedules a read at a random node, within a range of milliseconds from now.
     private func read(
         _ key: Int, within range: ClosedRange<Int64>, _ world: inout SimulatedWorld
     ) {

@@ -147,6 +147,7 @@ package struct MembershipSimulation: Sendable {
         eventQueue.schedule(.tick(process), at: instant)
     }
 
+    /// Performs an effect of a process, and checks that it was permitted.
     private mutating func perform(_ effect: MembershipEffect, of process: Int) throws {
         switch effect {
         case .dial(let address):

@@ -114,6 +114,7 @@ extension VoterModel {
         }
     }
 
+    /// Returns the description of a write.
     private func description(of item: VoterModelNode.WrittenItem) -> String {
         guard case .record(let record) = item else { return "the purge" }
         let owner =
@@ -130,6 +131,7 @@ extension VoterModel {
         }
     }
 
+    /// Returns the members of a set.
     private func description(of set: VoterSet) -> String {
         VoterModelNodeName.nodes(VoterModelTables.mask(set.members))
     }

@@ -139,6 +139,7 @@ struct VoterModel: Sendable {
         state.streams.append(VoterModelState.RecordStream(writer: place, read: read))
     }
 
+    /// Returns true if the record is a vote.
     private func isVote(_ record: UInt16) -> Bool { tables.records[Int(record)].next != nil }
 
     // MARK: Global facts

@@ -69,6 +69,7 @@ struct VoterModelNode: Sendable {
         consensus = Self.start(own, first, [], now)
     }
 
+    /// Returns the consensus of a process that follows `first` and replays `log`.
     private static func start(
         _ own: NodeID, _ first: VoterSet, _ log: [ConsensusRecord], _ now: Instant
     ) -> VoterSetConsensus {
@@ -129,6 +130,7 @@ struct VoterModelNode: Sendable {
         return node
     }
 
+    /// Advances the node's time by one event.
     private mutating func tick() { now = now + Interval(nanoseconds: 1) }
 
     /// Completes the first pending write and returns it; `nil` if there is none.
@@ -248,6 +250,7 @@ struct VoterModelNode: Sendable {
         var lateAge: UInt8?
     }
 
+    /// The key of the node's present state.
     var key: Key {
         let memory = consensus.persistentState
         var lateAnswer = delayedResponse?.answer

@@ -56,6 +56,7 @@ struct VoterModelState: Sendable {
         }
     }
 
+    /// The hash of the state.
     var digest: Digest {
         var digest = Digest()
         for node in nodes { digest.take(Int(node)) }
@@ -112,10 +113,12 @@ enum VoterModelAction: Hashable, Sendable {
 
 /// The letters that name nodes in traces.
 enum VoterModelNodeName {
+    /// Returns the letter of a node.
     static func node(_ place: Int) -> String {
         String(UnicodeScalar(UInt8(ascii: "a") + UInt8(place)))
     }
 
+    /// Returns the letters of the nodes in a mask, in braces.
     static func nodes(_ mask: UInt8) -> String {
         let letters = VoterModelTables.nodes(mask).map { node(VoterModelTables.place($0)) }
         return "{" + letters.joined(separator: ",") + "}"

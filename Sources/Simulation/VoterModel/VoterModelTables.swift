@@ -141,6 +141,7 @@ struct VoterModelTables: Sendable {
         return number
     }
 
+    /// Returns the number of a response, a new one if it is unknown.
     private mutating func number(of response: FenceResponse) -> UInt16 {
         if let number = answerNumbers[response] { return number }
         let number = UInt16(responses.count)

@@ -97,6 +97,7 @@ struct SimulatedFetch: Sendable {
         readers.removeAll { isGone($0.waiter) }
     }
 
+    /// Reports to the fetch that a reader has left.
     private mutating func leave(_ id: Fetch.ReaderID) {
         var effects: [LookupEffect] = []
         lookup.fetch.readerLeft(id, effects: &effects)
@@ -131,6 +132,7 @@ struct SimulatedFetchTable: Sendable {
         joinable = Array(repeating: nil, count: count)
     }
 
+    /// The fetch with a number; `nil` if it has ended.
     subscript(number: UInt64) -> SimulatedFetch? {
         get { all[number] }
         set { all[number] = newValue }

@@ -87,6 +87,7 @@ struct SimulatedReplica: Sendable {
         world.trace(4, index)
     }
 
+    /// Returns the settings of the state machine, with short times and the deliberate fault.
     private func settings(_ scenario: InvalidationScenario) -> InvalidationReplication.Settings {
         var settings = InvalidationReplication.Settings()
         settings.fence.duration = Self.fence
