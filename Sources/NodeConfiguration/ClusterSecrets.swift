@@ -21,8 +21,8 @@ enum ClusterSecrets {
     /// Reads a file with one secret per line, except empty lines and those that begin with `#`.
     ///
     /// - Returns: the context for connections with peers.
-    /// - Throws: the fault of a file that cannot be read, or whose secrets are too many, too short
-    ///   or too long, or none.
+    /// - Throws: the fault of a file that cannot be read, has no secrets or too many, or one that
+    ///   is too short or too long.
     static func read(_ path: String) throws(ConfigurationError) -> TLSPeerContext {
         let file = SettingFile(Setting.cluster.clusterSecretFile, path, allowed)
         let lines = try file.read().split(separator: 0x0A, omittingEmptySubsequences: false)

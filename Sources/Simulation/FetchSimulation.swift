@@ -101,8 +101,8 @@ package struct FetchSimulation {
         readers.append(Reader(id: id, wanted: asked, isFirst: isFirst, slowness: slowness))
     }
 
-    /// Delivers the head of a response, or if there is one a piece of its body or its end; nothing
-    /// while the origin is paused.
+    /// Delivers the head of a response, which may be a 304; after that a piece of the body or its
+    /// end, unless the origin is paused.
     private mutating func stepOrigin() throws {
         if response == nil {
             switch Int.random(in: 0..<12, using: &dice) {

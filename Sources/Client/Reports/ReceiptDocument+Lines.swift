@@ -24,7 +24,7 @@ extension ReceiptDocument {
         return (broadest.summary, targets.count > 1 ? " and \(targets.count - 1) more" : "")
     }
 
-    /// True if the purge is confirmed by all, or only by unreachable members not, so that no change
+    /// True if all members have confirmed the purge, or all but unreachable ones, so that no change
     /// is to be expected soon.
     package var isSettled: Bool { isFullyConfirmed || (pending == 0 && unreachable > 0) }
 

@@ -189,8 +189,8 @@ final class TopSession {
 
     // MARK: Members that the operator has not named
 
-    /// Queries each unknown member that is alive on another host once, at its own host and the
-    /// named node's port.
+    /// Queries each unknown live member on another host once, at the port of the named node; does
+    /// nothing at 64 nodes.
     private func discoverMembers(for members: [MemberDocument], _ node: Int) {
         guard let discoveryPort, clients.count < 64 else { return }
         let known = Set(state.nodes.compactMap(\.id))

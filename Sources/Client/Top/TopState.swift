@@ -108,8 +108,8 @@ package struct TopState: Sendable {
         return sum
     }
 
-    /// The node whose view of the members is shown: the first selected one that responds, or any
-    /// other, preferably one that is not fenced.
+    /// The node whose view of the members is shown: of the selected nodes that respond, or else of
+    /// all that do, the first that is not fenced, or else the first.
     var referenceNode: TopNode? {
         var answering = selectedNodes.filter { $0.report != nil }
         if answering.isEmpty { answering = nodes.filter { $0.report != nil } }

@@ -70,8 +70,8 @@ struct InvalidationOracle: Sendable {
         purges[purge].confirmers = known
     }
 
-    /// Records a receipt that reports a majority, from which the bound is counted if it is the
-    /// earliest.
+    /// Records a receipt that reports a majority; the bound is counted from the earliest of these
+    /// times.
     mutating func recordReportedMajority(_ purge: Int, majorityAt: Instant) {
         let durableAt = purges[purge].durableAt ?? majorityAt
         purges[purge].durableAt = min(durableAt, majorityAt)
