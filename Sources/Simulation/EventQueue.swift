@@ -15,6 +15,7 @@ struct EventQueue<Event: Sendable>: Sendable {
 
     /// A binary heap with the next event at the root.
     private var heap: [Entry] = []
+    /// The number of events scheduled so far.
     private var order: UInt64 = 0
 
     /// The time of the next event; `nil` if there is none.

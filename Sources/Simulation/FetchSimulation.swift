@@ -21,6 +21,7 @@ package struct FetchSimulation {
         let id: Fetch.ReaderID
         let wanted: RequestFields
         let isFirst: Bool
+        /// The number of body bytes that the reader has taken.
         var taken: UInt64 = 0
         var isDone = false
         /// The reader acts in one of this many turns on average.

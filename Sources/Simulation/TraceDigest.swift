@@ -6,6 +6,7 @@ struct TraceDigest: Sendable {
     private var hash = XXH64(seed: 0)
     /// The bytes that were not hashed yet.
     private var bytes: [UInt8] = []
+    /// The number of events added.
     private(set) var events: UInt64 = 0
 
     /// The digest of everything added so far.

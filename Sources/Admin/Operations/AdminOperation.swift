@@ -45,6 +45,7 @@ package struct AdminOperation: Sendable {
     package let method: String
     /// The path template; segments in braces are parameters.
     package let path: String
+    /// The segments of ``path`` between slashes; the first is empty.
     let segments: [Substring]
     /// The least role that is needed; `nil` if no authentication is needed.
     package let role: AdminRole?

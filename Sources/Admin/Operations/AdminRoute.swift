@@ -64,6 +64,7 @@ package enum AdminRoute: Sendable {
 
 /// The query parameters of a request, validated against its operation.
 package struct AdminQuery: Hashable, Sendable {
+    /// The decoded values by the names of their parameters.
     private var texts: [String: String] = [:]
 
     /// The reason why a query is rejected; nothing was done.

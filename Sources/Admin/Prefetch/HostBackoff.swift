@@ -15,6 +15,7 @@ package struct HostBackoff: Sendable {
 
     private struct Host {
         var delayed: [DelayedItem] = []
+        /// The end of the last pause.
         var backoffUntil = Instant.zero
         /// The number of pauses since the last success; each makes the next one longer.
         var backoffCount = 0
@@ -37,6 +38,7 @@ package struct HostBackoff: Sendable {
 
     /// The hosts that have been paused at least once.
     private var hosts: [Host] = []
+    /// The indices in ``hosts``, by host.
     private var hostIndexes: [String: Int] = [:]
 
     /// The numbers of consecutive pauses after which a host is given up: `failuresMax` of pauses

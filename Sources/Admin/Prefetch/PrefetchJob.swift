@@ -33,13 +33,19 @@ package struct PrefetchJob: Sendable {
     package let accept: String
     private let startedAt: Instant
     private var endedAt: Instant?
+    /// The counts and failures; what follows from them is computed when it is shown.
     private var document: PrefetchDocument
+    /// All URLs, without duplicates, in the order in which they were added.
     private var urls: [String] = []
     private var seenURLs: Set<String> = []
+    /// The job's sitemap and those that it lists.
     private var sitemaps: [String] = []
+    /// The number of ``sitemaps`` that have been tried, delayed or failed.
     private var sitemapsDequeued = 0
+    /// The items that wait for the end of a pause, and the pauses.
     private var delays = HostBackoff()
     private var running: [Item: RunningItem] = [:]
+    /// The number of ``urls`` that have been tried, delayed or failed.
     private var urlsDequeued = 0
 
     private struct RunningItem {

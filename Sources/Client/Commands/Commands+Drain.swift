@@ -107,6 +107,7 @@ extension ExchangeError {
 package struct DrainProgress: Hashable, Sendable {
     /// The number of queued and unanswered offers in the last statistics.
     package private(set) var offersLeft: UInt64 = 0
+    /// The largest number of offers in any statistics, the whole of which progress is a share.
     private var offersMax: UInt64 = 0
     /// The number of successive statistics without a handoff in progress.
     private var idleCount = 0

@@ -47,8 +47,10 @@ final class Exchange {
     private(set) var descriptor: CInt = -1
     private var state = State.connecting
     private var parser = ResponseParser()
+    /// The received bytes that are not parsed.
     private var received: [UInt8] = []
     private var response: NodeResponse?
+    /// True if the end of the connection ends the body.
     private var isCloseDelimited = false
 
     /// Begins to connect; without an address it fails at once.

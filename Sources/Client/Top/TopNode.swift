@@ -13,6 +13,7 @@ package struct TopNode: Sendable {
     /// The activity between two responses.
     struct Point: Sendable {
         var requestsPerSecond: Double
+        /// The responses by source between the two.
         var counts: SourceCounts
     }
 

@@ -35,6 +35,7 @@ final class TopSession {
             case discovery(String, NodeClient)
         }
 
+        /// The index of the queried node; for a discovery, of the node that named the member.
         let node: Int
         let kind: Kind
         let exchange: Exchange

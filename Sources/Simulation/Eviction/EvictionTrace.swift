@@ -11,6 +11,7 @@ package struct EvictionTrace: Sendable {
     package private(set) var requests: [UInt32] = []
     /// The size of each key in bytes.
     package private(set) var sizes: [Int] = []
+    /// The numbers of the keys.
     private var numbers: [UInt64: UInt32] = [:]
 
     /// Creates an empty trace.

@@ -10,6 +10,7 @@ struct InvalidationOracle: Sendable {
         /// True for the keys that the purge covers, by key.
         var covers: [Bool]
         var issuedAt: Instant
+        /// The id of the purge's record.
         var name: RecordID
         /// The lineage of voter sets in which the purge became durable; `nil` before.
         var line: VoterSetLineage?
@@ -27,7 +28,9 @@ struct InvalidationOracle: Sendable {
     let fence: Interval
     /// The times at which each version of each key appeared at the origin.
     private(set) var versions: [[Instant]]
+    /// All purges, in the order of their issue; the index is the number of a purge.
     private(set) var purges: [PurgeFacts] = []
+    /// The numbers of the purges, by record.
     private(set) var purgeNumbers: [RecordID: Int] = [:]
     /// The durable purges, in the order in which they became durable.
     private(set) var durablePurges: [Int] = []
@@ -35,6 +38,7 @@ struct InvalidationOracle: Sendable {
     private var pending: [Int] = []
     /// The voter sets that were decided.
     private(set) var decidedSets: [VoterSet] = []
+    /// The synced votes for a successor of the last decided set.
     private var votes: [ConsensusRecord] = []
 
     init(keys: Int, fence: Interval, line: [VoterSet]) {
@@ -163,6 +167,7 @@ struct InvalidationOracle: Sendable {
     /// The state of a reading node against which the guarantees are checked.
     struct ReadContext {
         var process: ProcessID
+        /// The numbers of the purges that the process has applied.
         var applied: Set<Int>
         /// True if the node counts as current, or is a voter: it must have what all have confirmed.
         var isBound: Bool

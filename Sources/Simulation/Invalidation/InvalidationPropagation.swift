@@ -20,7 +20,9 @@ package struct InvalidationPropagation: Sendable {
     private(set) var replications: [InvalidationReplication] = []
     private let ids: [NodeID]
     private var places: [NodeID: Int] = [:]
+    /// The arrival of the last message of each direction, indexed by from * count + to.
     private var lastArrival: [Instant]
+    /// The scheduled tick of each node; `.distantFuture` for none.
     private var plannedTicks: [Instant]
     /// The load in progress.
     var load: LoadTracker?

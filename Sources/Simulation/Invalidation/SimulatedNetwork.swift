@@ -10,6 +10,7 @@ struct SimulatedNetwork: Sendable {
         /// The number of the connection, unique within the simulation.
         var number: UInt64 = 0
         var isOpen = false
+        /// The time of the last break; zero if there was none.
         var brokenAt = Instant.zero
     }
 

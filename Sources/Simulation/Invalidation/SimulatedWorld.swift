@@ -20,6 +20,7 @@ struct SimulatedWorld: Sendable {
     private var places: [NodeID: Int]
     var oracle: InvalidationOracle
     var report: SimulationReport
+    /// The time until which the origin fails all requests.
     var originDownUntil = Instant.zero
     /// True in the final phase without faults, in which all guarantees of a healthy cluster apply.
     var isQuiescent = false

@@ -13,6 +13,7 @@ package struct MembershipNetwork: Sendable {
 
     /// A block of traffic from some hosts to others, and back unless it is one-way.
     struct Partition: Sendable {
+        /// The hosts that are cut off; a one-way partition blocks only what they send.
         let hosts: Set<Int>
         /// The other hosts; `nil` for all.
         var from: Set<Int>?
@@ -177,6 +178,7 @@ struct SimulatedLink: Sendable {
         private static let patience = Interval.seconds(40)
 
         private var packets: [(packet: SimulatedPacket, arrival: Instant)] = []
+        /// The index of the first packet that has not arrived.
         private var head = 0
         /// The earliest arrival of the next packet.
         var lastArrival = Instant.zero
@@ -244,6 +246,7 @@ struct SimulatedLink: Sendable {
         var hasReceivedHello = false
     }
 
+    /// The address that the dialling end has dialled.
     let dialled: PeerAddress
     /// The dialling end, then the accepting end.
     var ends: [End]

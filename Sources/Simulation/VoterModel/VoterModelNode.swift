@@ -40,24 +40,32 @@ struct VoterModelNode: Sendable {
         var askedAt: Instant
     }
 
+    /// The fence duration, longer than any run.
     static let fence = Interval.seconds(3_600)
+    /// The position of the only purge.
     static let purge = StreamPosition(process: ProcessID(high: 1, low: 1), count: 1)
 
     let own: NodeID
+    /// The set that all nodes follow at the beginning, which stays the stored one.
     private let first: VoterSet
     private let mutation: VoterModelMutation?
     /// True if the node is, or may become, the one that is checked for the purge.
     private var isCandidate: Bool
     private(set) var consensus: VoterSetConsensus
+    /// The writes that are not synced, in order.
     private(set) var pendingWrites: [WrittenItem] = []
+    /// True if the node has applied the purge.
     private(set) var hasApplied = false
+    /// True if the node has synced the purge.
     private(set) var hasSynced = false
     /// The nodes known to have synced the purge.
     private var holders: Set<NodeID> = []
     /// The fence, from when the purge is durable; earlier contacts say nothing about it.
     private var fence: Fence?
+    /// The node's time when the purge became durable; `nil` before, and if another node is checked.
     private var durableAt: Instant?
     private var delayedResponse: DelayedResponse?
+    /// The node's time, which each event advances.
     private var now = Instant(nanoseconds: 1)
 
     /// Creates a node that follows a settled set.

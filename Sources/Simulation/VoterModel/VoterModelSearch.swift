@@ -32,6 +32,7 @@ package struct VoterModelSearch: Sendable {
 
     private var world: VoterModel
     private var seen: Set<VoterModelState.Digest> = []
+    /// The step that led to each state; `nil` for initial states.
     private var origins: [Predecessor?] = []
     private var outcome = SearchResult()
 

@@ -32,6 +32,7 @@ struct SimulatedFetch: Sendable {
     struct OutstandingRequest: Sendable {
         var number: UInt64
         var path: TransferKind
+        /// The invalidation version of the node when the request was sent.
         var version: InvalidationVersion
         /// When the request was sent, on the requester's clock.
         var sentAt: Instant

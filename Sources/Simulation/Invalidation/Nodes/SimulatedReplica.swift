@@ -19,28 +19,34 @@ struct SimulatedReplica: Sendable {
         var isFloor = false
     }
 
+    /// The fence duration of all nodes.
     static let fence = Interval.seconds(2)
+    /// The time after which a silent voter is removed.
     static let forgetAfter = Interval.seconds(6)
 
     let index: Int
     let clock: SimulatedClock
     private let mutation: InvalidationMutation?
     var storage = SimulatedStorage()
+    /// The state machine; `nil` while the process is down.
     private(set) var replication: InvalidationReplication?
     private(set) var process = ProcessID(high: 0, low: 0)
     /// The number of the run; events of earlier runs are ignored.
     private(set) var run = 0
+    /// The boot epoch of the process.
     private(set) var epoch: UInt64 = 0
     /// The purges whose marks this run has, applied or restored from disk.
     var applied: Set<Int> = []
     /// The positions up to which everything stored was made stale.
     private(set) var validated = PositionVector()
+    /// The scheduled tick, in simulated time; `.distantFuture` for none.
     private var plannedTick = Instant.distantFuture
     /// The writes that are not synced.
     private var batch: [LogWrite] = []
     private var checker = ReplicationChecker()
     /// The state of the fence if a timer set it.
     private var isTimerFenceOpen = false
+    /// The time since which the node is fenced; used by a deliberate fault only.
     private var fencedSince: Instant?
 
     init(_ index: Int, clock: SimulatedClock, mutation: InvalidationMutation?) {
