@@ -150,8 +150,8 @@ struct TopRates: Sendable {
         if bounds == other.bounds { buckets = zip(buckets, other.buckets).map { $0 &+ $1 } }
     }
 
-    /// Returns a quantile of response times in microseconds, as
-    /// ``LatencyHistogram/quantile(_:of:bounds:)``.
+    /// Returns a quantile of response times in microseconds; infinite above the last bound, and
+    /// `nil` without responses.
     func latency(_ share: Double) -> Double? {
         LatencyHistogram.quantile(share, of: buckets, bounds: bounds)
     }
