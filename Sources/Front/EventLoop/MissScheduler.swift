@@ -63,8 +63,8 @@ final class MissScheduler {
         return true
     }
 
-    /// Begins a turn; returns the instant of the next turn, or `nil` if none is known to be
-    /// required.
+    /// Begins a turn and starts waiting requests; returns the instant of the next turn, or `nil` if
+    /// none was waiting.
     private func turnBegan(_ now: Instant) -> Instant? {
         startsLeft = Self.startsMax
         while startsLeft > 0, let taker = queue.next() {

@@ -34,7 +34,7 @@ struct FetchSnapshot: Sendable {
         var isStored = true
         /// True if the response comes from a peer.
         var isFromPeer = false
-        /// True if unread bytes are charged to a client.
+        /// True once the client that caused the fetch was charged for bytes that it does not read.
         var isChargedToClient = false
         /// True if the origin has validated the stored response.
         var isValidated = false

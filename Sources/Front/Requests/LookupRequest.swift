@@ -88,6 +88,9 @@ struct LookupRequest {
 
     /// Waits for a response from the disk, other nodes, or the origin.
     ///
+    /// With only-if-cached, the request is refused unless the disk is read. For a site, HEAD and
+    /// no-store are passed on instead.
+    ///
     /// - Parameters:
     ///   - reason: why memory did not serve the request, for Cache-Status.
     ///   - stale: the stored response to revalidate; `nil` for none.

@@ -16,7 +16,7 @@ struct Problem: Hashable, Sendable {
     var counter: Metric?
     /// Status of the origin's response; `nil` if the problem is another one.
     var originStatus: UInt16?
-    /// Value of Allow for 405 (RFC 9110 §15.5.6).
+    /// Value of Allow for 405 (RFC 9110 §15.5.6); `nil` without the field.
     var allowedMethods: String?
     /// True if the connection must close: the request's framing is not reliable, or its rest is not
     /// read.
@@ -288,7 +288,8 @@ struct Problem: Hashable, Sendable {
         case invalidations
     }
 
-    /// Returns the reason why an operator's removal of a member from the voter set was refused.
+    /// Returns the problem of an operator's removal of a member from the voter set that was
+    /// refused.
     static func notForgotten(_ refusal: FenceCoordinator.RemovalRefusal) -> Problem {
         let why =
             switch refusal {

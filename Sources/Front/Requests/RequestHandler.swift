@@ -73,7 +73,7 @@ final class RequestHandler {
     /// True if the origin accepts more of the request body.
     var acceptsUpload: Bool { upload?.source?.isFull == false }
 
-    /// Continues the response in progress as far as fetch and socket permit.
+    /// Continues the response in progress as far as the fetch and the client permit.
     func proceed() {
         if let pendingResponse { pendingResponse.proceed() } else { response.proceed() }
     }
