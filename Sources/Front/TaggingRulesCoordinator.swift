@@ -154,7 +154,7 @@ package final class TaggingRulesCoordinator: Sendable {
     }
 
     /// Records that all entries are tagged by the rules of `note`, unless something has changed
-    /// since.
+    /// since `generation`, and writes the known rules to the directory.
     private func recordTagging(_ note: TagRuleFingerprints, _ generation: Int) {
         state.withLock { if $0.generation == generation { $0.tagging = note } }
         writeTagging()

@@ -46,7 +46,7 @@ extension AdminHandler {
             ]))
     }
 
-    /// Sends the refusal, with its challenge and Retry-After.
+    /// Sends the refusal, with its challenge and Retry-After, if it has them.
     func reject(_ refusal: AdminAccessError) {
         var problem = Problem(refusal.problem)
         problem.retryAfterSeconds = refusal.retryAfterSeconds

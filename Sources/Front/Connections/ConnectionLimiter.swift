@@ -89,11 +89,10 @@ package struct ConnectionLimiter: Sendable {
         return .admitted
     }
 
-    /// Moves the slot of `old` to `new`.
+    /// Moves the slot of `old` to `new`; returns false, with nothing changed, if the client of
+    /// `new` has reached its own limit.
     ///
     /// Used when a proxy has named its client, and when an idle connection is preempted.
-    ///
-    /// - Returns: false, with nothing changed, if the client of `new` has reached its own limit.
     package mutating func transfer(_ old: ClientKey, to new: ClientKey, _ limits: Limits) -> Bool {
         remove(old)
         let hasShare = isBelowClientLimit(new, limits)

@@ -95,7 +95,8 @@ extension HTTP1Connection: ResponseWriter {
         resumeReading()
     }
 
-    /// Shuts down the sending side after the last response reached the socket.
+    /// Shuts down the sending side after the last response reached the socket; closes at once if
+    /// the client has closed its own.
     private func beginLingering() {
         guard let context else { return }
         phase = .lingering

@@ -41,7 +41,8 @@ extension HTTP2Connection: ClientConnection {
         flush()
     }
 
-    /// Returns true if a request head has been incomplete for longer than `headTimeout`.
+    /// Returns true if a request head has been incomplete for `headTimeout` since the first call
+    /// that found one; to be called at every tick.
     private func hasHeadTimedOut(_ now: Instant) -> Bool {
         guard session.streams.contains(where: { !$0.isHeadDelivered }) else {
             incompleteHeadSince = nil
@@ -82,7 +83,7 @@ extension EventLoopContext {
         idleExchanges.popLast() ?? HTTP2Exchange(on: self)
     }
 
-    /// Keeps the exchange of a closed stream for later streams.
+    /// Keeps the exchange of a closed stream for later streams, unless there are enough.
     func recycle(_ exchange: HTTP2Exchange) {
         if !isStopped, idleExchanges.count < Self.exchangesMax { idleExchanges.append(exchange) }
     }

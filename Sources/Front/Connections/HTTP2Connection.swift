@@ -223,7 +223,8 @@ final class HTTP2Connection: ChannelDuplexHandler, MissSchedulerWaiter {
         resumeReading()
     }
 
-    /// Keeps a memory entry until the socket has accepted everything that is queued.
+    /// Keeps a memory entry until the socket has accepted everything that is queued; does nothing
+    /// if nothing is queued.
     func retain(_ entry: MemoryEntry) {
         // With nothing queued, no event would release the entry.
         if output.queuedBytes > 0 || isFlushing { output.retain(entry) }
@@ -241,7 +242,8 @@ final class HTTP2Connection: ChannelDuplexHandler, MissSchedulerWaiter {
         if output.queuedBytes == 0 { beginLingering() }
     }
 
-    /// Shuts down the sending side after the last frame reached the socket.
+    /// Shuts down the sending side after the last frame reached the socket; closes at once if the
+    /// client has closed its own.
     private func beginLingering() {
         guard let context else { return }
         phase = .lingering

@@ -31,7 +31,7 @@ final class HTTP2Exchange: ResponseWriter {
     private var pendingTrailers: Trailers?
     /// The request whose body is being read before its response.
     private var bufferedRequest: BufferedRequest?
-    /// Instant by which that body must have ended.
+    /// Instant by which the body of ``bufferedRequest`` must have ended.
     private var deadline = Instant.distantFuture
 
     /// True if the request waits for a turn of ``MissScheduler``.
@@ -121,7 +121,8 @@ final class HTTP2Exchange: ResponseWriter {
         send(interim: RequestHandler.continueResponse)
     }
 
-    /// Counts a piece of a body that is not forwarded, and opens the flow-control window for it.
+    /// Counts a piece of a body that is not forwarded, and opens the flow-control window for it;
+    /// refuses the request if its body is too large.
     private func discard(_ bytes: Int) {
         guard let bufferedRequest, let stream else { return }
         session?.consume(stream, bytes: bytes)
@@ -169,7 +170,8 @@ final class HTTP2Exchange: ResponseWriter {
         session?.consume(stream, bytes: piece.readableBytes)
     }
 
-    /// Passes the end of the body to the handler once all pieces were forwarded.
+    /// Passes the end of the body to the handler once it has arrived, all pieces were forwarded and
+    /// the origin accepts more.
     private func forwardEnd(now: Instant) {
         guard let trailers = pendingTrailers, bufferedBody.isEmpty, handler.acceptsUpload else {
             return

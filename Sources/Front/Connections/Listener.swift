@@ -201,7 +201,7 @@ package struct Listener: CustomStringConvertible {
         }
     }
 
-    /// The local address, with the port that the kernel chose if 0 was configured.
+    /// The local address, with the port that the kernel chose if 0 was configured; `-` once closed.
     package var description: String {
         guard let address = channel.localAddress, let host = address.ipAddress else { return "-" }
         return host.contains(":")
@@ -241,8 +241,9 @@ final class OverloadHandler: ChannelInboundHandler {
         self.reason = reason
     }
 
-    /// Response bodies, rendered once for all refusals.
+    /// Body for a port whose connection limit is reached, rendered once for all refusals.
     private static let full = body(of: .overloaded(.connections))
+    /// Body for a client that has reached its own limit.
     private static let clientShare = body(of: .tooManyConnections)
 
     private static func body(of problem: Problem) -> [UInt8] {

@@ -76,8 +76,9 @@ final class ProxyProtocolHandler: ChannelInboundHandler, RemovableChannelHandler
         }
     }
 
-    /// Moves the slot to the client named by the proxy; if that client has reached its limit, its
-    /// longest idle connection on this loop is preempted.
+    /// Moves the slot to the client named by the proxy; returns false if there is none for it.
+    ///
+    /// If that client has reached its limit, its longest idle connection on this loop is preempted.
     private func transferConnection() -> Bool {
         if loopContext.node.transferConnection(of: connectedClient) { return true }
         let holder = loopContext.settings.limiterKey(of: connectedClient.address, on: plane)

@@ -26,7 +26,7 @@ final class HandoffTransfer: PeerRequestDelegate, @unchecked Sendable {
     private var versionPin: VersionPin?
     /// The Date of the entry that the disk held before the query.
     private var storedDate: WallTime?
-    /// True if the disk held an index of variants instead.
+    /// True if the disk held an index of variants under the name of the entry.
     private var isStoredIndex = false
     /// The entry that is arriving; `nil` before its head.
     private var incoming: IncomingEntry?
@@ -204,7 +204,7 @@ final class HandoffTransfer: PeerRequestDelegate, @unchecked Sendable {
         return context.store.find(place).map { $0.metadata.date >= facts.date } ?? false
     }
 
-    /// Stores the complete entry.
+    /// Stores the entry if its body is complete; otherwise the transfer has failed.
     private func bodyEnded(_ size: UInt64) {
         guard let versionPin, var incoming, size == incoming.facts.size,
             incoming.body.endOffset == size,

@@ -72,6 +72,7 @@ final class SitemapFetch: OriginFetchDelegate {
         end(.failure(Failure(outcome: PrefetchOutcome(failure))))
     }
 
+    /// Forgets the origin fetch and reports the result, once.
     private func end(_ result: Result<[UInt8], Failure>) {
         originFetch = nil
         completion.take()?(result)
@@ -84,7 +85,8 @@ extension Sitemap {
 }
 
 extension PrefetchOutcome {
-    /// Creates the outcome of a failed origin fetch.
+    /// Creates the outcome of a failed origin fetch: deferred if a retry of this or any other URL
+    /// of the origin may succeed later.
     init(_ failure: OriginFailure) {
         let (why, name) = ("\(failure)", failure.problem.name)
         if failure.status == 503 {

@@ -232,12 +232,12 @@ struct Problem: Hashable, Sendable {
         "This client has the maximum number of open connections.",
         retryAfterSeconds: 1, closes: true)
 
-    /// Problem of PURGE to a site without permissions for it.
+    /// Problem of a PURGE to a site on a node that permits it to no client.
     static let purgeNotAllowed = Problem(
         403, "purge-not-allowed", "PURGE is not allowed here",
         "Nothing was purged, and the origin was not contacted.")
 
-    /// Problem of PURGE for no site without permissions for it.
+    /// Problem of a PURGE that belongs to no site, on a node that permits it to no client.
     static let purgeNotConfigured: Problem = {
         var problem = Problem(ProblemDocument.purgeNotConfigured)
         problem.allowedMethods = "GET, HEAD"
