@@ -46,9 +46,7 @@ extension AdminHandler {
             DocumentList(receipts.compactMap { ReceiptDocument($0, at: context.node) }).json)
     }
 
-    /// Decodes a purge request.
-    ///
-    /// - Throws: a `PurgeError` if `body` is too large or malformed.
+    /// Decodes a purge request; throws a `PurgeError` if `body` is too large or malformed.
     private static func read(_ body: [UInt8]) throws(PurgeError) -> PurgeRequest {
         guard body.count <= PurgeRequest.bodyBytesMax else { throw .bodyTooLarge }
         do {

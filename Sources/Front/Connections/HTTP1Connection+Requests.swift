@@ -145,6 +145,7 @@ extension HTTP1Connection {
 
     // MARK: Bodies forwarded to an origin
 
+    /// Prepares to decode the body of the request, or raw bytes after a protocol switch.
     func beginRequestBody() {
         let isSwitched = handler.upload?.isTunnel == true
         bodyDecoder = BodyDecoder(
@@ -172,6 +173,8 @@ extension HTTP1Connection {
         return position
     }
 
+    /// Forwards the body that has waited, and resumes reading; ends an upload that the client broke
+    /// off.
     func resumeRequestBody() {
         consumeInput()
         if hasInputEnded, handler.upload?.source != nil, input.readableBytes == 0 {

@@ -41,8 +41,8 @@ extension HTTP2Connection: ClientConnection {
         flush()
     }
 
-    /// Returns true if a request head has been incomplete for `headTimeout` since the first call
-    /// that found one; to be called at every tick.
+    /// Returns true if some request head was incomplete at each call for `headTimeout`; to be
+    /// called at every tick.
     private func hasHeadTimedOut(_ now: Instant) -> Bool {
         guard session.streams.contains(where: { !$0.isHeadDelivered }) else {
             incompleteHeadSince = nil

@@ -213,6 +213,7 @@ final class HTTP2Connection: ChannelDuplexHandler, MissSchedulerWaiter {
         context.read()
     }
 
+    /// Resumes the input that was paused behind the request that waited for a turn.
     func turnGranted(now: Instant) {
         guard phase == .open else { return }
         self.now = now
@@ -274,6 +275,7 @@ final class HTTP2Connection: ChannelDuplexHandler, MissSchedulerWaiter {
 }
 
 extension HTTP2Connection: HTTP2ServerDelegate {
+    /// Starts an exchange for the request; pauses the input if the request must wait for a turn.
     func requestReceived(
         _ stream: HTTP2Stream, head: Span<UInt8>, linesCount: Int, hasBody: Bool
     ) {
@@ -306,6 +308,7 @@ extension HTTP2Connection: HTTP2ServerDelegate {
         exchange(of: stream)?.drained()
     }
 
+    /// Ends the stream's exchange; of a detached one, keeps the entry until its bytes are sent.
     func streamClosed(_ stream: HTTP2Stream, code: HTTP2ErrorCode) {
         if let exchange = exchange(of: stream) {
             exchange.streamClosed()

@@ -234,6 +234,7 @@ final class HTTP2Exchange: ResponseWriter {
 
     // MARK: Output
 
+    /// Holds the head until body bytes, the end of the response or a flush follow.
     func send(head: ByteBuffer) {
         self.head = head
     }
@@ -263,10 +264,12 @@ final class HTTP2Exchange: ResponseWriter {
     func beginChunk(bytes: UInt64) {}
     func endChunk() {}
 
+    /// Keeps the trailers for the end of the response.
     func endChunks(trailers: [UInt8]) {
         if !trailers.isEmpty { self.trailers = trailers }
     }
 
+    /// Ends the stream's output, with the head if no body was sent, and the trailers.
     func responseEnded() {
         guard let stream, let session else { return }
         if let head {
@@ -277,6 +280,7 @@ final class HTTP2Exchange: ResponseWriter {
         session.end(stream, trailers: trailers)
     }
 
+    /// Passes a held head to the session, and lets the connection write frames.
     func flush() {
         if let head, let stream {
             self.head = nil
@@ -290,8 +294,10 @@ final class HTTP2Exchange: ResponseWriter {
         retainedEntries.append(entry)
     }
 
+    /// Does nothing: pieces of the body arrive in any case.
     func beginRequestBody() {}
 
+    /// Forwards the pieces of the request body that have waited, as far as the origin accepts them.
     func resumeRequestBody() {
         let now = SystemClock.now()
         while handler.acceptsUpload, let piece = bufferedBody.popFirst() {
@@ -301,8 +307,10 @@ final class HTTP2Exchange: ResponseWriter {
         connection?.flush()
     }
 
+    /// Does nothing: a stream has one request.
     func resumeRequests() {}
 
+    /// Resets the stream; the connection stays open.
     func abort() {
         guard let stream else { return }
         session?.reset(stream, .internalError)

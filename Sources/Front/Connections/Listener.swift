@@ -236,6 +236,7 @@ final class OverloadHandler: ChannelInboundHandler {
     private let id: RequestID
     private let reason: Reason
 
+    /// Creates a handler whose response has the request ID `id`.
     init(_ id: RequestID, _ reason: Reason) {
         self.id = id
         self.reason = reason

@@ -130,6 +130,7 @@ final class TLSHandler: ChannelDuplexHandler, ClientConnection {
         pendingPlaintext.append(unwrapOutboundIn(data))
     }
 
+    /// Encrypts everything written since the last flush, and sends it.
     func flush(context: ChannelHandlerContext) {
         encrypt(context)
         send(context)
@@ -259,6 +260,7 @@ final class TLSHandler: ChannelDuplexHandler, ClientConnection {
 final class TicketKeyStore: Sendable {
     private let keys: Mutex<TicketKeys>
 
+    /// Creates new random keys.
     init() {
         keys = Mutex(TicketKeys(now: SystemClock.now(), entropy: Self.randomBytes()))
     }

@@ -60,8 +60,8 @@ struct ConnectionTable {
     ///   - isLocal: true for a new connection from this machine; another one cannot take a slot
     ///     reserved for loopback clients.
     ///   - bound: only connections idle since before this instant qualify.
-    /// - Returns: the connection, which is still idle; `nil` if there is none or the budget is used
-    ///   up.
+    /// - Returns: the connection, which is still idle; `nil` if there is none, or if the budget for
+    ///   another search is used up.
     mutating func nextIdle(
         _ side: Plane, isLocal: Bool, before bound: Instant
     ) -> IdleConnection? {

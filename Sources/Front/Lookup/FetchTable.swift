@@ -174,6 +174,7 @@ final class FetchTable: Sendable {
         }
     }
 
+    /// Adds a fetch under the hash of its key.
     private static func add(_ run: ActiveFetch, to runs: inout [UInt64: [ActiveFetch]]) {
         if let place = runs.index(forKey: run.hash) {
             runs.values[place].append(run)
@@ -218,6 +219,7 @@ final class FetchTable: Sendable {
         }
     }
 
+    /// Returns the shard of the keys with this keyed hash.
     private func shard(_ hash: UInt64) -> Shard {
         shards[Int(truncatingIfNeeded: hash & 0xFFFF) % shards.count]
     }

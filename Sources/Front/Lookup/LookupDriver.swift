@@ -84,8 +84,8 @@ final class LookupDriver {
     }
 
     /// Determines the peers to query, and whether a range request fetches the whole response, and
-    /// reports them to the state machine; limits how far a client's fetch continues without
-    /// readers.
+    /// reports them to the state machine; limits how far a fetch continues without readers, unless
+    /// it is in the background.
     private func resolvePeers() {
         if !siteRequest.isBackground { fetch.limitUnread() }
         fetchScope = context.fetchScope(of: fetch)

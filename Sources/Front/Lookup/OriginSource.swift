@@ -102,6 +102,7 @@ final class OriginSource: ResponseSource, OriginFetchDelegate {
                 url: url))
     }
 
+    /// Charges the fetch to the origin contacted now; fails it if a quota is exhausted.
     func requestStarting(_ origin: OriginAuthority, at address: IPAddress?) {
         // An origin named by the operator has its own quota.
         guard siteRequest.policy.origin == nil,
@@ -229,9 +230,10 @@ final class OriginSource: ResponseSource, OriginFetchDelegate {
 
     // MARK: Decisions
 
-    /// Serves the stale response instead of an error, if permitted (RFC 5861 §4), and suspends
-    /// background fetches of the key; returns false if it is not, or if a response was accepted
-    /// before.
+    /// Serves the stale response instead of an error, if permitted (RFC 5861 §4); returns false if
+    /// it is not, or if a response was accepted before.
+    ///
+    /// After a failed background fetch, further ones of the key are suspended.
     private func serveStaleOnError(status: UInt16?) -> Bool {
         guard acceptedResponse == nil, let staleEntry,
             driver.serveStaleOnError(staleEntry, status: status)

@@ -35,10 +35,8 @@ package final class Prefetcher: Sendable {
         state.withLock { $0.list.document(name, at: SystemClock.now()) }
     }
 
-    /// Starts a job for `request`.
-    ///
-    /// - Returns: the document of the new job.
-    /// - Throws: a `StartError` if too many jobs are running.
+    /// Starts a job for `request`, and returns its document; throws a `StartError` if too many jobs
+    /// are running.
     func begin(
         _ request: PrefetchRequest, on node: NodeCore
     ) throws(PrefetchJobTable.StartError) -> PrefetchDocument {

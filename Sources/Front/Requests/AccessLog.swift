@@ -14,6 +14,7 @@ package final class AccessLog: Sendable {
     private let counters: NodeCounters
     private let writer = LineWriter(to: STDOUT_FILENO)
 
+    /// Creates a writer that counts dropped lines in `counters`.
     init(counters: NodeCounters) {
         self.counters = counters
     }

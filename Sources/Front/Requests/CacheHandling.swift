@@ -92,8 +92,8 @@ struct ForwardingRecord {
         if isValidation { storedWasStale(for: query) }
     }
 
-    /// Sets the reason to a stale stored response; for a site, unless the request gave another
-    /// reason.
+    /// Sets the reason to a stale stored response; for a site, only if it was a key without an
+    /// entry.
     private mutating func storedWasStale(for query: SiteRequest) {
         if query.isImage || reason == .uriMiss { reason = .stale }
     }

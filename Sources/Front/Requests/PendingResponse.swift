@@ -230,6 +230,8 @@ final class PendingResponse {
 }
 
 extension PendingResponse: MissSchedulerWaiter {
+    /// Joins or starts the fetch that has waited for its turn; does nothing if the response has
+    /// ended.
     func turnGranted(now: Instant) {
         guard let alone = queuedAlone.take(), handler.pendingResponse === self else { return }
         beginFetch(alone: alone)
