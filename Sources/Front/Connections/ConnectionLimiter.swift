@@ -6,7 +6,7 @@ package struct ConnectionLimiter: Sendable {
     package struct Limits: Hashable, Sendable {
         /// Maximum number of open connections.
         package var connectionsMax: Int
-        /// Number of those slots that only loopback clients may use.
+        /// Number of slots, of ``connectionsMax``, that only loopback clients may use.
         package var reservedForLocal = 0
         /// Maximum number of connections of one client; `nil` for no limit per client.
         package var perClientMax: Int?

@@ -39,7 +39,8 @@ package final class ConnectionSlots: Sendable {
         withSlots(of: plane) { $0.limiter.transfer(old, to: new, $0.limits) }
     }
 
-    /// Releases the slot of a closed connection.
+    /// Releases the slot of a closed connection; the last one on its plane ends
+    /// ``waitUntilEmpty(on:)``.
     func release(_ key: ConnectionLimiter.ClientKey, _ plane: Plane) {
         let emptied = withSlots(of: plane) { slots in
             slots.limiter.remove(key)

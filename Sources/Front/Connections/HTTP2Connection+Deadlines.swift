@@ -53,6 +53,8 @@ extension HTTP2Connection: ClientConnection {
         return since + settings.headTimeout <= now
     }
 
+    /// Start of the time without open streams, or of lingering; `nil` while a stream is open or
+    /// output is queued.
     var idleSince: Instant? {
         guard output.queuedBytes == 0 else { return nil }
         switch phase {

@@ -286,6 +286,7 @@ final class OverloadHandler: ChannelInboundHandler {
 /// New admin connections that wait for a slot, in order of arrival.
 struct AdminQueue {
     private var waiting: [(number: Int, promise: EventLoopPromise<Bool>)] = []
+    /// Number of the connection that was added last.
     private var next = 0
 
     /// Adds a waiting connection.

@@ -98,6 +98,7 @@ final class ProxyProtocolHandler: ChannelInboundHandler, RemovableChannelHandler
         abort()
     }
 
+    /// Start of the wait for the header; `nil` once it was read or refused.
     var idleSince: Instant? { isOver ? nil : deadline - loopContext.settings.headTimeout }
 
     /// Does nothing: the next handler in the pipeline closes the connection.

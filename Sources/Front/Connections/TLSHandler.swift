@@ -229,6 +229,7 @@ final class TLSHandler: ChannelDuplexHandler, ClientConnection {
         close()
     }
 
+    /// Start of the handshake; `nil` once it is complete.
     var idleSince: Instant? {
         phase == .handshaking ? deadline - loopContext.settings.handshakeTimeout : nil
     }

@@ -46,8 +46,8 @@ package final class EventLoopContext: NIOScheduledCallbackHandler, @unchecked Se
     private var siteShares: [MemoryShare?]
     /// Memory share of images; `nil` without a limit.
     private(set) var imageShare: MemoryShare?
-    /// The node's settings as this loop has adopted them; with the objects below, copied here so
-    /// that a hit needs no other object.
+    /// The node's settings as this loop has adopted them; a copy, so that a hit needs no shared
+    /// object.
     private(set) var settings: NodeSettings
     /// The memory store of the node.
     let store: MemoryStore

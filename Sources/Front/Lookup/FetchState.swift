@@ -164,7 +164,9 @@ struct FetchState {
 /// The first and last bytes of a body in progress, kept because the body may be evicted from memory
 /// before its end is checked.
 struct BodyEdges: Sendable {
+    /// The first bytes of the body, at most `ImageCompleteness.edgeBytes`.
     private var first: [UInt8] = []
+    /// The last bytes of the body, at most `ImageCompleteness.edgeBytes`.
     private var last: [UInt8] = []
     /// Size of the body so far.
     private var bytes: UInt64 = 0

@@ -21,6 +21,7 @@ final class HandoffTransfer: PeerRequestDelegate, @unchecked Sendable {
     private let context: EventLoopContext
     /// The completion handler; `nil` once it was called.
     private var completion: (@Sendable (InboundOffers.TransferOutcome) -> Void)?
+    /// The query for the entry; `nil` before it is sent.
     private var request: PeerRequest?
     /// The pin of the invalidation version at the time of the query.
     private var versionPin: VersionPin?
@@ -30,6 +31,7 @@ final class HandoffTransfer: PeerRequestDelegate, @unchecked Sendable {
     private var isStoredIndex = false
     /// The entry that is arriving; `nil` before its head.
     private var incoming: IncomingEntry?
+    /// When the last event of the query arrived, or the transfer was created.
     private var lastEvent = SystemClock.now()
     private var timeoutTask: Scheduled<Void>?
 
@@ -39,6 +41,7 @@ final class HandoffTransfer: PeerRequestDelegate, @unchecked Sendable {
     /// An entry whose head has arrived.
     private struct IncomingEntry {
         let entry: PeerEntry
+        /// The metadata of the entry on this node's clock.
         let facts: EntryMetadata
         /// The name under which it is stored here.
         let name: EntryName
@@ -46,6 +49,7 @@ final class HandoffTransfer: PeerRequestDelegate, @unchecked Sendable {
         let location: OfferedLocation
         let head: RenderedHead
         let reservation: FetchReservation
+        /// Bytes of memory reserved for head and body.
         let reservedBytes: Int
         var body = BodyBuffer(isRetained: true)
     }

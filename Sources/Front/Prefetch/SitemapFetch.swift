@@ -12,9 +12,12 @@ typealias PrefetchOutcome = PrefetchJob.ItemOutcome
 ///
 /// Confined to its event loop; retained by the origin fetch.
 final class SitemapFetch: OriginFetchDelegate {
+    /// Bytes of the sitemap received so far.
     private var bytes: [UInt8] = []
+    /// Status of the origin's response; `nil` before its head.
     private var status: UInt16?
     private var originFetch: OriginFetch?
+    /// The completion closure; `nil` before the start and once it was called.
     private var completion: ((Result<[UInt8], Failure>) -> Void)?
 
     /// The reason why there is no sitemap.

@@ -279,6 +279,7 @@ struct Problem: Hashable, Sendable {
         case fetches
         /// Fetches of one client, site or origin.
         case fetchShare
+        /// Requests that wait for fetches.
         case waiters
         /// Memory for bodies in transit.
         case memory

@@ -94,7 +94,7 @@ final class RequestHandler {
         pendingPurge = nil
     }
 
-    /// Cancels the response in progress and leaves its fetch.
+    /// Cancels the response in progress, whether it waits for a fetch or is sent from an entry.
     func cancelPendingResponse() {
         pendingResponse?.cancel()
         response.entryBody = nil
@@ -108,7 +108,8 @@ final class RequestHandler {
 
     // MARK: The request
 
-    /// Prepares the request in the parser, whose head lies in `range` of `bytes`.
+    /// Prepares the request in the parser, whose head lies in `range` of `bytes`: records the
+    /// range, and reads the X-Forwarded-* fields of a trusted proxy.
     @inline(__always)
     func read(_ bytes: Span<UInt8>, _ range: Range<Int>) {
         headRange = range

@@ -11,7 +11,7 @@ import Wire
 ///
 /// Images requested by their URLs are a built-in site whose requests name their origin.
 final class SitePolicy: Sendable {
-    /// Number of the site in the table; -1 for images.
+    /// Index of the site in the node's site table; -1 for images.
     let number: Int
     /// The configured site; `nil` for images.
     private let site: Site?
@@ -72,7 +72,7 @@ final class SitePolicy: Sendable {
             objectBytesMax: objectBytesMax)
     }
 
-    /// Creates the policy of images, or of those of some origins.
+    /// Creates the policy of images of all origins, or of those that `given` is configured for.
     convenience init(_ rules: ImageRules, _ given: ImageSettings, objectBytesMax: UInt64) {
         var storing = StoragePolicy.image(
             defaultTTL: given.settings.defaultTTL ?? rules.defaultTTL, types: rules.types)
