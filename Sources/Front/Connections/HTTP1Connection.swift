@@ -193,7 +193,8 @@ extension HTTP1Connection {
         flush()
     }
 
-    /// Closes the connection as soon as no response is in progress.
+    /// Closes the connection as soon as no response is in progress, and a tunnel as soon as it is
+    /// idle.
     func drain() {
         response.isDraining = true
         response.closesAfterResponse = true

@@ -173,7 +173,7 @@ final class TLSHandler: ChannelDuplexHandler, ClientConnection {
 
     // MARK: The handshake
 
-    /// Adds the connection handler for the negotiated protocol.
+    /// Ends and counts the handshake, and adds the connection handler for the negotiated protocol.
     private func handshakeCompleted(_ parameters: TLSParameters, _ context: ChannelHandlerContext) {
         phase = .open
         handshakeEnded()

@@ -30,8 +30,8 @@ package struct NodeSettings: Sendable {
     /// Token that a request must carry to receive the cache decision in its response; `nil`
     /// disables this.
     var decisionToken: [UInt8]?
-    /// Verifier of signed URLs of images, and of sites that require it; `nil` if no signature is
-    /// required.
+    /// Verifier of signed URLs; `nil` without signing keys, when images need no signature, and
+    /// sites that require one refuse all requests.
     var signer: URLSigner?
 
     /// Maximum size of a normalised URL, in bytes.

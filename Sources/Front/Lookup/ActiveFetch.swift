@@ -20,7 +20,8 @@ final class ActiveFetch: Sendable {
     let context: EventLoopContext
     /// Request ID of the causing request, passed on to owners and origins.
     let correlation: RequestCorrelation
-    /// The client that caused the fetch; `nil` for this machine, a peer, or a background fetch.
+    /// The client whose quotas the fetch uses, also in the background or on behalf of a peer; `nil`
+    /// for none.
     let client: QuotaHolder?
     /// The request that caused the fetch.
     let siteRequest: SiteRequest

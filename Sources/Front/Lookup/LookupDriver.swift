@@ -25,7 +25,7 @@ final class LookupDriver {
     weak var peerHandler: PeerRequestHandler?
     /// The source in use; `nil` before the first one and after the end.
     private var source: (any ResponseSource)?
-    /// The request as relayed to peers.
+    /// The request as relayed to peers; empty before they are determined.
     private(set) var relayedRequest: [UInt8] = []
     /// Whether a range request fetches the whole response or a part; `nil` for other requests.
     private var fetchScope: RangeRequestHistory.FetchScope?

@@ -187,8 +187,8 @@ final class PeerSource: ResponseSource, PeerRequestDelegate {
         driver.relay(interim: head)
     }
 
-    /// Checks an offered response and keeps it as the pending reply; an invalid head counts as a
-    /// declined query.
+    /// Checks an offered response, or the confirmation of the stored one, and keeps it as the
+    /// pending reply; an invalid head counts as a declined query.
     private func evaluate(
         _ response: ReceivedEntry, of ask: PeerRequest, isConfirmation: Bool
     ) -> OwnerSearch.Reply {

@@ -180,7 +180,7 @@ final class ResumptionSource: ResponseSource, FetchReader {
         fetch.bodyReceived(slice)
     }
 
-    /// Reports that the second fetch has failed and that another may continue.
+    /// Leaves the second fetch, which has failed or stalled, and reports that another may continue.
     private func retry() {
         leaveContinuation()
         driver.lost(canBeResumed: true)

@@ -85,7 +85,7 @@ final class HandoffTransfer: PeerRequestDelegate, @unchecked Sendable {
         }
     }
 
-    /// Sends the query for the entry.
+    /// Pins the invalidation version and sends the query for the entry.
     private func sendRequest() {
         versionPin = context.node.marks.pin()
         let ask = PeerRequest(

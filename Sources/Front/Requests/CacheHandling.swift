@@ -75,7 +75,7 @@ struct ForwardingRecord {
         self.reason = reason
     }
 
-    /// Records that the request has joined a fetch that another one started.
+    /// Records that the request has joined a fetch that another request started.
     mutating func joined() {
         (isCollapsed, isInitiator) = (true, false)
         outcome = .collapsed

@@ -77,8 +77,8 @@ struct LookupRequest {
         response.send(entry, to: received, facts, handling: handling, now: now)
     }
 
-    /// Returns the record of a site's response that can be sent from the page cache; `nil` for an
-    /// image, which was looked for before.
+    /// Returns the record of a site's response that can be sent from the page cache; `nil` if there
+    /// is none, and for an image, which was looked for before.
     private func sendfileRecord(now: Instant) -> SendfileRecord? {
         guard !query.isImage else { return nil }
         return context.pageCache.sendfileRecord(

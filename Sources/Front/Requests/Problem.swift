@@ -217,7 +217,8 @@ struct Problem: Hashable, Sendable {
         return problem
     }
 
-    /// Returns the problem of an upgrade that the site does not permit.
+    /// Returns the problem of an upgrade that a site does not permit; `protocols` are those that it
+    /// permits.
     static func upgradeRefused(_ protocols: [String]) -> Problem {
         let taken = protocols.isEmpty ? "none" : protocols.joined(separator: ", ")
         return Problem(

@@ -70,7 +70,7 @@ final class RequestHandler {
 
     /// The body of a request to a site while it is forwarded.
     var upload: Upload? { pendingResponse?.upload }
-    /// True if the origin accepts more of the request body.
+    /// True if a request body is forwarded and the origin accepts more of it.
     var acceptsUpload: Bool { upload?.source?.isFull == false }
 
     /// Continues the response in progress as far as the fetch and the client permit.

@@ -20,7 +20,7 @@ extension DecisionTrace {
         return false
     }
 
-    /// Returns `lines` without the request field.
+    /// Returns `lines` without the request field Nuthatch-Decision.
     static func removingRequest(from lines: [FieldLine], in bytes: Span<UInt8>) -> [FieldLine] {
         var kept: [FieldLine] = []
         for line in lines where !isRequest(line, in: bytes) { kept.append(line) }
