@@ -39,8 +39,8 @@ package struct ConnectionLimiter: Sendable {
             isLocal = address?.unmapped.isLoopback ?? false
         }
 
-        /// Returns the key of a proxy that has not yet named its client; no limit per client
-        /// applies.
+        /// Returns the key of a connection that is a proxy's for many clients, or has yet to name
+        /// its client; no limit per client applies.
         package static func proxy(_ address: IPAddress?) -> ClientKey {
             var holder = ClientKey(address)
             holder.number = nil

@@ -86,7 +86,8 @@ final class HTTP1Connection: ChannelDuplexHandler, RemovableChannelHandler, Clie
         context.fireChannelInactive()
     }
 
-    /// Runs last, also for a channel that was closed before it became active.
+    /// Cancels everything in progress; runs last, even for a channel closed before it became
+    /// active.
     func handlerRemoved(context: ChannelHandlerContext) {
         phase = .closed
         handler.connectionClosed()

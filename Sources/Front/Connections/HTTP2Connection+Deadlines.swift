@@ -80,7 +80,7 @@ extension HTTP2Connection: ClientConnection {
 }
 
 extension EventLoopContext {
-    /// Returns an exchange that no stream uses.
+    /// Returns an idle exchange, or a new one if there is none.
     func reuseExchange() -> HTTP2Exchange {
         idleExchanges.popLast() ?? HTTP2Exchange(on: self)
     }

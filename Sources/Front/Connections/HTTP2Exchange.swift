@@ -180,7 +180,8 @@ final class HTTP2Exchange: ResponseWriter {
         handler.pendingResponse?.uploadEnded(trailers, now: now)
     }
 
-    /// Handles a stream whose queued output has been sent.
+    /// Continues the response once the stream's queue is empty, and passes retained entries to the
+    /// connection.
     func drained() {
         moveRetainedEntries()
         if handler.response.isResponding { handler.proceed() }

@@ -149,7 +149,8 @@ package struct Listener: CustomStringConvertible {
     /// Pause between two searches for a slot on the admin port.
     private static let retryDelay = TimeAmount.milliseconds(20)
 
-    /// Preempts an idle connection for a new one, at the first of `places` that has one.
+    /// Preempts an idle connection for a new one, at the first of `places` that has one; if none
+    /// has, decides on its admission once more.
     private static func preempt(
         _ places: ArraySlice<(context: EventLoopContext, idleBefore: Instant)>,
         _ holder: ConnectionLimiter.ClientKey, _ side: Plane,

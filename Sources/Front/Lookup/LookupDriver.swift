@@ -73,7 +73,7 @@ final class LookupDriver {
 
     // MARK: Sources
 
-    /// Starts the disk source.
+    /// Starts the disk source, or reports a miss if there is no disk to read.
     private func readDisk() {
         guard let name, let disk = context.node.disk, let view = disk.view else {
             return handle { $0.diskMissed(effects: &$1) }

@@ -375,7 +375,8 @@ final class PeerSource: ResponseSource, PeerRequestDelegate {
         driver.finish()
     }
 
-    /// Handles an error status with which the origin has responded to the peer.
+    /// Fails the fetch with an error status that the peer has received from the origin, unless a
+    /// stale response is served instead; removes a stored response that the status invalidates.
     private func originErrorReceived(_ status: UInt16) {
         if fetch.siteRequest.isBackground {
             context.pauseBackground(fetch.siteRequest, now: SystemClock.now())

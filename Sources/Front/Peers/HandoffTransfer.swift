@@ -11,9 +11,9 @@ import Wire
 
 /// The transfer of one offered entry from the offering peer.
 ///
-/// The entry goes to the disk and not into memory, as no client has requested it here; only a node
-/// without a disk puts it into memory. An entry that is as new is never replaced. Confined to the
-/// loop of its context.
+/// The entry goes to the disk. As no client has requested it here, it goes into memory only on a
+/// node without a disk, or in place of an older one. An entry that is as new is never replaced.
+/// Confined to the loop of its context.
 final class HandoffTransfer: PeerRequestDelegate, @unchecked Sendable {
     private let offer: PeerOffer
     private let peer: NodeID
