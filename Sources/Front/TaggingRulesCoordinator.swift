@@ -170,8 +170,8 @@ package final class TaggingRulesCoordinator: Sendable {
         }
     }
 
-    /// Runs `job` on the file; returns `nil` and logs the error if it fails or there is no
-    /// directory.
+    /// Runs `job` on the file; returns `nil` if there is no directory or the job fails, which is
+    /// logged.
     @discardableResult
     private func withTaggingFile<Outcome>(
         _ job: (TagRuleFile) throws(DiskFile.Failure) -> Outcome

@@ -121,7 +121,7 @@ extension EventLoopContext {
     ///
     /// - Parameters:
     ///   - side: the plane of the new connection.
-    ///   - holder: the key of the new connection.
+    ///   - holder: the key under which the new connection is counted.
     ///   - response: the decision on the new connection, which determines the connections that
     ///     qualify.
     ///   - bound: only connections idle since before this instant qualify.

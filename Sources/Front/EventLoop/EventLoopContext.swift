@@ -243,7 +243,8 @@ package final class EventLoopContext: NIOScheduledCallbackHandler, @unchecked Se
         recordTouch(name.digest, at: node.clock.second(now))
     }
 
-    /// Records the use of an entry at `second`, after passing on a full table.
+    /// Records the use of an entry at `second`; if the table was full, passes its touches on
+    /// before.
     private func recordTouch(_ digest: EntryDigest, at second: UInt32) {
         guard let full = uses.touch(digest, at: second) else { return }
         node.enqueueTouches(full, flushes: false)

@@ -17,7 +17,7 @@ protocol MissSchedulerWaiter: AnyObject {
 ///
 /// Confined to its event loop.
 final class MissScheduler {
-    /// Waiting requests by client; the key `nil` stands for this machine.
+    /// Waiting requests by quota holder; those without one share the key `nil`.
     var queue = FairQueue<QuotaHolder?, any MissSchedulerWaiter>()
     /// Requests that may still start in the current turn.
     private var startsLeft = startsMax

@@ -20,7 +20,7 @@ struct FetchSnapshot: Sendable {
 
     /// Reason why a stored response stands in for the origin's.
     struct StaleFallback: Sendable {
-        /// Status of the failed response; `nil` if there was none.
+        /// Status with which the origin failed; `nil` if it sent no response.
         let status: UInt16?
     }
 

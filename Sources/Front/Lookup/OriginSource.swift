@@ -243,7 +243,7 @@ final class OriginSource: ResponseSource, OriginFetchDelegate {
         return true
     }
 
-    /// Passes the response unchanged and unstored to its one reader.
+    /// Passes the response on to its one reader, unstored and as the origin has selected it.
     private func passThrough(
         _ head: ResponseHead, _ length: UInt64?, _ receipt: Freshness.ResponseTiming
     ) {

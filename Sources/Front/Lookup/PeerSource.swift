@@ -348,7 +348,8 @@ final class PeerSource: ResponseSource, PeerRequestDelegate {
         return place != nil
     }
 
-    /// Serves the stored body with the metadata and head that the peer has sent for it.
+    /// Serves the stored body with the metadata and head that the peer has sent for it, or rejects
+    /// the response if it does not match the body.
     private func freshenStored(_ taken: PeerResponse) {
         var facts = taken.metadata
         guard let stale = fetch.staleEntry, taken.entry.facts.size == stale.metadata.size else {

@@ -146,7 +146,7 @@ struct ForwardingRecord {
         return .staleIfError(reason, status: fallback.status)
     }
 
-    /// Reports an error.
+    /// Returns the Cache-Status of an error response.
     ///
     /// - Parameters:
     ///   - problem: the error.

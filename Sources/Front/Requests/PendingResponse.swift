@@ -24,7 +24,8 @@ final class PendingResponse {
     let query: SiteRequest
     /// Traits of the request, such as conditions and ranges.
     let facts: RequestTraits
-    /// Holder of the quotas that the request uses; `nil` for a trusted proxy's own request.
+    /// Holder of the quotas that the request uses; `nil` for none, see
+    /// ``RequestHandler/quotaHolder``.
     let quotaHolder: QuotaHolder?
     /// What Cache-Status and the metrics report of the fetch.
     var forwarding: ForwardingRecord { didSet { response.cacheResult = forwarding.outcome } }
@@ -163,7 +164,10 @@ final class PendingResponse {
         if let reader { run.leave(reader) }
     }
 
-    /// Handles the deadline: of the wait for the head, or for more of the request body.
+    /// Handles the deadline of the wait for the head, or for more of the request body.
+    ///
+    /// At the end of the wait for the head, the request fails; one to a site that has waited for
+    /// the fetch of another request fetches alone instead.
     func deadlineReached() {
         guard isAtHead else {
             if upload?.isTunnel == true { return finish() }

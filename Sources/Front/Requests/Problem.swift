@@ -160,7 +160,7 @@ struct Problem: Hashable, Sendable {
         404, "prefetch-unknown", "Unknown prefetch",
         "The latest are at \(AdminOperation.operation(.listPrefetches).path). Nothing was done.")
 
-    /// Problem of the limit of running prefetches.
+    /// Problem of a prefetch beyond the limit of running ones.
     static let prefetchesTooMany = Problem(
         503, PrefetchRequest.tooManyProblem, "Too many prefetches are running",
         "\(PrefetchJobTable.runningMax) are running; wait for one to end, or cancel one. "

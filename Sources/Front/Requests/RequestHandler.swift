@@ -138,9 +138,10 @@ final class RequestHandler {
         guard let forwarding, forwarding.hasClientField else { return response.client?.address }
         return forwarding.client
     }
-    /// Holder of the quotas that the request uses; `nil` for a trusted proxy's own request.
+    /// Holder of the quotas that the request uses; `nil` for a loopback client, and for a trusted
+    /// proxy's own request.
     ///
-    /// Clients that cannot be distinguished share one.
+    /// Clients that a proxy does not distinguish share one.
     var quotaHolder: QuotaHolder? {
         if let forwarding, !forwarding.hasClientField { return nil }
         return QuotaHolder(clientAt: clientAddress ?? response.client?.address)

@@ -12,7 +12,7 @@ import Wire
 final class Upload {
     /// Sender of the response, whose deadline the body determines meanwhile.
     private let response: ResponseSender
-    /// The fetch that receives the body; `nil` before that has begun and after the end.
+    /// The origin source that receives the body; `nil` before it has begun and after the end.
     var source: OriginSource?
     /// True after a protocol switch, when the body has no required end.
     let isTunnel: Bool
