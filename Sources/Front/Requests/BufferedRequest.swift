@@ -22,8 +22,8 @@ struct BufferedRequest {
     /// True for an HTTP/1.0 request.
     let isHTTP10: Bool
 
-    /// Appends a piece of the body, up to the limit of admin requests; those of clients are
-    /// dropped.
+    /// Appends a piece of the body of an admin request, unless it already exceeds the limit; of
+    /// other bodies, only the size is recorded.
     mutating func appendBody(_ piece: Span<UInt8>, plane side: Plane) {
         bodyBytes += UInt64(piece.count)
         guard side == .admin, body.count <= AdminOperation.bodyBytesMax else { return }

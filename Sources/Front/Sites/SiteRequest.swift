@@ -41,7 +41,7 @@ final class SiteRequest: Sendable {
     let isBackground: Bool
     /// Counters of the site; `nil` for images, which only the node's metrics include.
     let counters: SiteCounters?
-    /// Memory share of the site; `nil` if it is unlimited.
+    /// Memory share of the site or of images; `nil` if it is unlimited.
     let share: MemoryShare?
     /// Fence of the node, which limits reuse.
     let fence: FenceStatus
@@ -211,7 +211,7 @@ final class SiteRequest: Sendable {
     /// This request in mode ``Mode/part``.
     var partVariant: SiteRequest { asked(in: .part) }
 
-    /// Returns this request in another mode.
+    /// Returns this request in another mode, never as a background request.
     private func asked(in mode: Mode) -> SiteRequest {
         SiteRequest(
             policy, key: key, hash: hash, lines: clientFields, method: method,
