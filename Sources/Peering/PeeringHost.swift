@@ -69,13 +69,14 @@ package protocol PeerQueryHandler: AnyObject {
     /// Begins to reply.
     func start()
 
-    /// Begins to reply once this node has the invalidations that `peer` has reported.
+    /// Begins to reply once this node has the invalidations that `peer` has reported, or replies
+    /// after a time that it lags behind.
     func startWhenCaughtUp(with peer: NodeID)
 
     /// Appends the next `count` bytes of the announced body to `pieces`.
     func writeBody(_ count: Int, into pieces: inout [ByteBuffer])
 
-    /// Ends the reply, because the peer has cancelled the query or its connection is closed.
+    /// Ends the reply, because the peer has cancelled the query or the connection is closed.
     func cancelled()
 }
 
@@ -106,12 +107,12 @@ package struct SharingRule: Sendable {
         self.sharesEntry = entry
     }
 
-    /// Returns true if records of this disk share may be on other nodes; a record's index holds no
-    /// key.
+    /// Returns true if the entries of a disk share may be on other nodes; for entries on disk,
+    /// whose keys the index does not hold.
     func contains(share: UInt16) -> Bool {
         share == DiskShareID.images ? sharesImages : named[share] ?? sharesOthers
     }
 
-    /// Returns true if the entry may be on other nodes.
+    /// Returns true if an entry in memory may be on other nodes.
     func contains(_ entry: MemoryEntry) -> Bool { sharesEntry(entry) }
 }

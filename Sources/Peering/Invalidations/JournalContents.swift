@@ -136,7 +136,9 @@ package final class JournalReader: Sendable {
         return found.marks
     }
 
-    /// Returns the contents read last, once; `nil` if there are none. Later contents are not held.
+    /// Returns the contents read last, once; `nil` if there are none.
+    ///
+    /// Contents read afterwards are not held.
     func take() -> JournalContents? {
         state.withLock { state in
             defer { state = (nil, true) }

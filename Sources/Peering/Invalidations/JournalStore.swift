@@ -70,7 +70,9 @@ final class JournalStore: Sendable {
     var failureCount: Int { writeFailureCount.load(ordering: .relaxed) }
 
     /// Marks the journal as lost, on the store's thread, so that the next start becomes another
-    /// member; deletes its files if that fails. Does nothing without a journal.
+    /// member; does nothing without a journal.
+    ///
+    /// If the mark cannot be written, the journal's files are deleted.
     func abandon() {
         thread.submit { [self] _ in
             state.withLock { state in

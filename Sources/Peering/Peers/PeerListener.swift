@@ -62,6 +62,8 @@ package final class PeerListener: Sendable {
     package var port: UInt16 { UInt16(channel.localAddress?.port ?? 0) }
 
     /// Accepts connections for `hub` from now on.
+    ///
+    /// - Throws: the error of the channel, if it is closed.
     package func startAccepting(to hub: PeerHub) async throws {
         self.hub.hub.withLock { $0 = hub }
         try await channel.setOption(.autoRead, value: true).get()
@@ -74,7 +76,8 @@ package final class PeerListener: Sendable {
     }
 }
 
-/// The limit of open connections with peers of one kind, unidentified ones included.
+/// The limit of open connections of one kind, dialled or accepted, including those whose peer is
+/// not identified yet.
 final class PeerConnectionLimiter: Sendable {
     private let remaining: Atomic<Int>
 

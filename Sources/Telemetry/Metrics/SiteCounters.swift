@@ -57,7 +57,7 @@ package enum SiteMetric: Hashable, CaseIterable, Sendable {
 
     private static let outcomesCount = 9
 
-    /// The index in the counters.
+    /// The index of the metric in ``SiteCounters`` and ``SiteSnapshot``.
     @inline(__always)
     var cell: Int {
         switch self {
@@ -67,5 +67,6 @@ package enum SiteMetric: Hashable, CaseIterable, Sendable {
         }
     }
 
+    /// The number of metrics of a site.
     static let cellsCount = 2 * outcomesCount + 1
 }

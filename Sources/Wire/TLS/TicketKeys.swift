@@ -31,6 +31,7 @@ package struct TicketKeys: Hashable, Sendable {
         var cipher: [UInt8]
         /// The key for HMAC-SHA256.
         var authentication: [UInt8]
+        /// The time from which the key has encrypted new tickets.
         var made: Instant
 
         init(made: Instant, entropy: [UInt8]) {
@@ -92,6 +93,7 @@ final class SharedTicketKeys: @unchecked Sendable {
         unsafe CRYPTO_THREAD_lock_free(lock)
     }
 
+    /// The current keys; `nil` before the first ones are set.
     var current: TicketKeys? {
         get {
             let isLocked = unsafe CRYPTO_THREAD_read_lock(lock)
@@ -138,6 +140,8 @@ enum TicketEncryption {
         nil, "AES-256-CBC", nil)
     private static let vectorBytes: CInt = 16
 
+    /// Sets up the encryption of a new ticket with `key`, and writes the key's name and a random
+    /// vector.
     private static func seal(
         _ key: TicketKeys.Key, _ name: UnsafeMutablePointer<UInt8>,
         _ vector: UnsafeMutablePointer<UInt8>, _ cipher: OpaquePointer?,
@@ -151,6 +155,10 @@ enum TicketEncryption {
         return isSet ? accepted : failed
     }
 
+    /// Sets up the decryption of a ticket with the key that it names.
+    ///
+    /// Returns ``acceptedAndReplaced`` for a ticket that is for one use, or whose key is not the
+    /// newest; ``refused`` if the key is unknown.
     private static func open(
         _ keys: [TicketKeys.Key], _ name: UnsafeMutablePointer<UInt8>,
         _ vector: UnsafeMutablePointer<UInt8>, _ cipher: OpaquePointer?,
@@ -167,6 +175,7 @@ enum TicketEncryption {
         return index == 0 && !isForOneUse ? accepted : acceptedAndReplaced
     }
 
+    /// Sets up the HMAC of a ticket with `key`; returns false if OpenSSL fails.
     private static func authenticate(
         _ context: OpaquePointer?, with key: TicketKeys.Key
     ) -> Bool {
