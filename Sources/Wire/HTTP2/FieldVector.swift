@@ -19,12 +19,14 @@ struct FieldVector: ~Copyable {
         unsafe start.deallocate()
     }
 
+    /// The first of ``count`` fields; valid until the next append.
     var fields: UnsafeMutablePointer<nghttp2_nv> { unsafe start }
 
     mutating func removeAll() {
         count = 0
     }
 
+    /// Appends a field by reference: name and value must stay in place until the submission.
     @inline(__always)
     mutating func append(
         _ name: UnsafePointer<UInt8>, _ nameCount: Int, _ value: UnsafePointer<UInt8>,

@@ -62,6 +62,7 @@ package struct HTTP2Settings: Hashable, Sendable {
     package static let originDefaults = HTTP2Settings(
         streamWindowBytes: 256 * 1024, connectionWindowBytes: 16 * 1024 * 1024)
 
+    /// The value of ``continuationsMax``, or its default.
     var continuationsAccepted: Int {
         continuationsMax
             ?? max(8, IncomingFieldSection.excessMax * headBytesMax / Self.frameBytesMax)

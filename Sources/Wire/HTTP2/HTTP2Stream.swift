@@ -77,11 +77,13 @@ package final class HTTP2Stream {
         dropQueue()
     }
 
+    /// Adds a buffer to the end of the queue, by reference.
     func append(_ body: ByteBuffer) {
         unsafe queue.append(body)
         bytesQueued += body.readableBytes
     }
 
+    /// Drops all queued bytes; the session's count of them is not changed.
     func dropQueue() {
         unsafe queue.removeAll(keepingCapacity: queue.capacity <= 64)
         unsafe queueStart = 0
@@ -138,11 +140,12 @@ struct WindowStall: Hashable {
         bytesFramed = 0
     }
 
+    /// Ends the stall, if there is one.
     mutating func end() {
         since = nil
     }
 
-    /// Records bytes that fitted into the window.
+    /// Counts bytes that fitted into the window; ``progressBytesMin`` of them end the stall.
     @inline(__always)
     mutating func recordProgress(_ bytes: Int) {
         guard since != nil else { return }
@@ -183,6 +186,7 @@ struct PendingPriorities {
 
     private var list: [(stream: Int32, priority: StreamPriority)] = []
 
+    /// Sets the priority of a stream that is not open yet; ignored beyond ``countMax`` streams.
     mutating func set(_ stream: Int32, _ priority: StreamPriority) {
         list.removeAll { $0.stream == stream }
         if list.count < Self.countMax { list.append((stream, priority)) }
