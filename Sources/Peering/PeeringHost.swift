@@ -82,21 +82,21 @@ package protocol PeerQueryHandler: AnyObject {
 
 /// The rule for which entries of a node may also be on other nodes.
 package struct SharingRule: Sendable {
-    /// True if images are shared.
+    /// True if the entries of images may be on other nodes.
     private let sharesImages: Bool
-    /// Whether a site's entries are shared, by the site's disk share.
+    /// Whether a site's entries may be on other nodes, by the id of the site's disk share.
     private let named: [UInt16: Bool]
-    /// True if the entries of all other sites are shared.
+    /// True if the entries of all sites that are not in ``named`` may be on other nodes.
     private let sharesOthers: Bool
     private let sharesEntry: @Sendable (MemoryEntry) -> Bool
 
     /// Creates the rule from a node's settings.
     ///
     /// - Parameters:
-    ///   - images: true if images are shared.
-    ///   - named: whether a site's entries are shared, by its ``DiskShareID``.
-    ///   - others: true if the entries of all other sites are shared.
-    ///   - entry: decides on an entry in memory, whose key is known.
+    ///   - images: true if the entries of images may be on other nodes.
+    ///   - named: the same for the entries of a site, by its ``DiskShareID``.
+    ///   - others: the same for the entries of all sites that are not in `named`.
+    ///   - entry: returns true if an entry in memory, whose key is known, may be on other nodes.
     package init(
         images: Bool, named: [UInt16: Bool], others: Bool,
         entry: @escaping @Sendable (MemoryEntry) -> Bool

@@ -8,7 +8,7 @@ package import Tiers
 
 /// The contents of a journal's files at the start of the node.
 struct JournalContents: Sendable {
-    /// The id under which the node was a voter.
+    /// The id of the member that the journal belongs to, or else the node's own.
     var memberID: NodeID
     /// The records of the log.
     var log = PersistedLog()
@@ -149,7 +149,7 @@ package final class JournalReader: Sendable {
 
 /// The state with which a node starts its invalidation log.
 package struct InvalidationStartState {
-    /// The id under which the node is a voter.
+    /// The id under which the node is a member from this start on.
     package var memberID: NodeID
     /// The initial state of the replication.
     var state: InvalidationReplication.InitialState

@@ -30,7 +30,7 @@ package final class PurgeCoordinator: Sendable {
 
     private let tiers: CacheTiers
     let logger: Logger
-    /// The function called, under the main lock, when the node adopts its first voter set.
+    /// The function called, under the main lock, when a node without a voter set adopts one.
     private let onVoterSet = Mutex<(@Sendable () -> Void)?>(nil)
     private let loop: any EventLoop
     private let journal: JournalStore

@@ -92,7 +92,7 @@ package final class PeerConnection: ChannelInboundHandler, @unchecked Sendable {
     static let handshakeTimeout = Interval.seconds(5)
     /// Maximum time that a peer has to read the reason for the close.
     static let closeTimeout = Interval.seconds(1)
-    /// The bytes that may wait in the socket's buffer before framing stops.
+    /// The number of bytes that are framed before they are encrypted and passed to the socket.
     static let bufferedBytesMax = 256 << 10
 
     /// Creates a connection for a new channel.
@@ -340,9 +340,9 @@ struct PlaintextBuffer {
     /// The buffer that small pieces are appended to.
     private var tail = ByteBuffer()
 
-    /// The size in bytes from which a piece fills a record and is kept by reference.
+    /// The size in bytes of a TLS record; a piece of at least this size is kept by reference.
     private static let referenceBytesMin = 16 << 10
-    /// The largest capacity in bytes that is kept for reuse.
+    /// The largest capacity in bytes of a buffer that is kept for reuse.
     private static let retainedBytesMax = 64 << 10
 
     /// Appends a copy of bytes.

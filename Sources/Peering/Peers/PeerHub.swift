@@ -35,9 +35,10 @@ package final class PeerHub: @unchecked Sendable {
     var log: PeerLog
     /// The state of the search for the cluster.
     var joinWatch: ClusterDiscovery
-    /// The formation rule that the coordinator knows; `nil` once the node has found its cluster.
+    /// The formation rule that the coordinator knows; `nil` once the node has found its cluster and
+    /// has a voter set.
     var announcedRule: ClusterFormation.Rule? = .never
-    /// True once the node has found its cluster or has ended the search.
+    /// True once the node has found its cluster or the join timeout has passed.
     var hasJoined = false
     /// The promise of ``join()``.
     let joinPromise: EventLoopPromise<Void>
@@ -66,7 +67,8 @@ package final class PeerHub: @unchecked Sendable {
     let handoffReceiver: HandoffReceiver
     /// The keys of entries offered from memory.
     package let offeredKeys = OfferedKeys()
-    /// The function called when this node must not serve, because another process has its id.
+    /// The function called when this node must not serve, because another process has its id or its
+    /// directory is a restored copy.
     let onMustNotServe: @Sendable () -> Void
 
     /// Creates the membership of a node that knows no other member and owns nothing before it has

@@ -53,7 +53,8 @@ package final class PeerRequest: @unchecked Sendable {
     package let createdAt = SystemClock.now()
     private let loop: any EventLoop
     private let counters: EventLoopCounters
-    /// The receiver of events, used on the fetch's loop; `nil` once the query is cancelled.
+    /// The receiver of events, used on the fetch's loop; `nil` once the query is cancelled or the
+    /// receiver is gone.
     private weak var delegate: (any PeerRequestDelegate)?
     /// The stream of the query, used on the connection's loop; `nil` before the query is sent and
     /// after the reply has ended.

@@ -4,7 +4,8 @@ import Synchronization
 ///
 /// Only the loop's thread adds; any thread may read.
 package final class SiteCounters: Sendable {
-    /// The counters, with a cache line of padding on either side as in ``EventLoopCounters``.
+    /// The counters, with a cache line of padding on either side, so that those of two loops share
+    /// none.
     private let words = InlineArray<40, Atomic<UInt64>> { _ in Atomic(0) }
     private static let padding = 8
 

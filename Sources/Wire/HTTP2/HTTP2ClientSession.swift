@@ -49,7 +49,7 @@ package final class HTTP2ClientSession: HTTP2Session {
     ///   - isSecure: true if `:scheme` is https.
     ///   - endsStream: true if there is no body.
     /// - Returns: the stream; `nil` if nothing was sent, because ``requestsAvailable`` is 0, Host
-    ///   is missing, or nghttp2 has no stream ids left.
+    ///   is missing, or no stream ids are left.
     package func sendRequest(
         head: Span<UInt8>, isSecure: Bool, endsStream: Bool
     ) -> HTTP2Stream? {

@@ -18,7 +18,8 @@ package class HTTP2Session {
     package var openStreamCount: Int { unsafe streams.count }
     /// The number of bytes of bodies written and not yet framed, of all streams.
     package internal(set) var bytesQueued = 0
-    /// The error with which this end closed the connection; `nil` if it did not.
+    /// The error with which this end closed the connection, or that was given when the transport
+    /// was lost; `nil` while the connection is open.
     package private(set) var failure: HTTP2ErrorCode?
 
     /// The state of nghttp2, freed with this object.

@@ -30,13 +30,15 @@ package final class HTTP2Stream {
     package internal(set) var isEnding = false
     /// True once this end has submitted RST_STREAM.
     package internal(set) var isReset = false
-    /// True once the delegate has received the head of the peer's message.
+    /// True once the delegate has received the head of the peer's message; on a client, that of the
+    /// final response.
     package internal(set) var isHeadDelivered = false
-    /// The limit that the head exceeded, for which it was dropped; `nil` if none.
+    /// The limit that the head or the trailer section exceeded, so that it is dropped; `nil` for
+    /// none, and once the delegate was told.
     package internal(set) var headError: RequestParseError?
     /// The stream's index in the session's list.
     var index = 0
-    /// True while DATA waits for `resume`.
+    /// True while nghttp2 does not ask for bytes, because there were none, until `resume`.
     var isDeferred = false
     /// The field lines to send after the body.
     var trailers: [UInt8]?
@@ -181,7 +183,8 @@ struct StreamPriority: Hashable {
 
 /// Priorities received for streams before their requests.
 struct PendingPriorities {
-    /// The maximum number kept; browsers send them for requests that are about to follow.
+    /// The maximum number of priorities kept; browsers send them for requests that are about to
+    /// follow.
     private static let countMax = 32
 
     private var list: [(stream: Int32, priority: StreamPriority)] = []
@@ -216,7 +219,7 @@ struct ClosedStreams {
         case skipped
     }
 
-    /// The highest id that the peer has used.
+    /// The highest id of a stream that the client has opened; 0 before the first.
     private(set) var last: Int32 = 0
     /// For each slot, the id times two, plus 1 if its stream ended; the slot is half the id modulo
     /// 256.

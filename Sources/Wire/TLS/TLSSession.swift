@@ -132,8 +132,8 @@ package final class TLSSession {
         unsafe SSL_free(ssl)
     }
 
-    /// True if the handshake is done, and the session has neither ended nor failed: data may be
-    /// written.
+    /// True if the handshake is done, the other side has not sent close_notify, and the session has
+    /// not failed.
     package var isEstablished: Bool {
         if case .open = state { true } else { false }
     }
