@@ -84,7 +84,9 @@ package final class FenceStatus: Sendable {
 package struct FenceLogLimiter: Sendable {
     /// An event to be logged.
     package enum Event: Hashable, Sendable {
+        /// The fence has been closed for this time.
         case closed(for: Interval)
+        /// The fence is open again; the time is how long it had been closed when last seen closed.
         case opened(after: Interval)
     }
 

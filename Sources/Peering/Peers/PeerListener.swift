@@ -11,7 +11,8 @@ package final class PeerListener: Sendable {
     private let channel: any Channel
     private let hub: HubReference
 
-    /// The hub, which exists only after the port is open.
+    /// The holder of the hub, which exists only after the port is open; empty before connections
+    /// are accepted and after the close.
     private final class HubReference: Sendable {
         let hub = Mutex<PeerHub?>(nil)
     }
@@ -19,6 +20,7 @@ package final class PeerListener: Sendable {
     /// The length of the accept queue, more than a cluster has members.
     private static let backlog: Int32 = 512
 
+    /// Creates the listener of an open port.
     private init(_ channel: any Channel, _ hub: HubReference) {
         self.channel = channel
         self.hub = hub

@@ -268,6 +268,7 @@ extension BodyDecoder {
         }
     }
 
+    /// Returns the state after a byte of the trailer section.
     private mutating func decodeTrailer(_ byte: UInt8) -> State {
         switch state {
         case .trailerStart:
@@ -293,6 +294,8 @@ extension BodyDecoder {
         }
     }
 
+    /// Adds a byte to the trailer field's name and returns the next state; a colon ends the name,
+    /// which is then checked.
     private mutating func decodeTrailerName(_ byte: UInt8) -> State {
         if byte == Byte.colon {
             return isForbiddenTrailerName ? .failed(.forbiddenTrailer) : .trailerValue

@@ -237,6 +237,8 @@ extension RequestParser {
         return nil
     }
 
+    /// Sets the framing of a message with Transfer-Encoding; returns the error of its codings, or
+    /// `nil`.
     private mutating func applyTransferCodings() -> RequestParseError? {
         if isHTTP10 { return .codingInHTTP10 }
         if framingFields.contentLength != nil { return .lengthAndCoding }

@@ -82,6 +82,7 @@ struct FieldVector: ~Copyable {
 
     private static let notIndexed = UInt8(NGHTTP2_NV_FLAG_NO_INDEX.rawValue)
 
+    /// Returns how to send a field, by its name and for TE by its value.
     @inline(__always)
     private static func disposition(
         of name: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer, isRequest: Bool

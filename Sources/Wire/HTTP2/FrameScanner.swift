@@ -123,6 +123,7 @@ struct FrameScanner {
                 ? id(at: FrameHeader.bytesCount) : nil)
     }
 
+    /// Returns the stream id at `offset` of the collected bytes, without the reserved bit.
     private func id(at offset: Int) -> Int32 {
         var id: Int32 = 0
         for index in offset..<offset + 4 { id = id << 8 | Int32(collected[index]) }

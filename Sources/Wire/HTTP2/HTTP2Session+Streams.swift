@@ -86,6 +86,7 @@ extension HTTP2Session {
         return count
     }
 
+    /// Submits trailers, which nghttp2 sends after the queued bytes and which end the stream.
     private func submitTrailers(_ trailers: [UInt8], of stream: HTTP2Stream) {
         unsafe fields.removeAll()
         let span = trailers.span

@@ -279,6 +279,8 @@ package class HTTP2Session {
     func fieldReceived(
         _ id: Int32, _ name: UnsafeBufferPointer<UInt8>, _ value: UnsafeBufferPointer<UInt8>
     ) -> Bool { true }
+    /// Handles the complete head or trailer section; `endsStream` is true if the peer's half ends
+    /// with it.
     func headerBlockEnded(_ id: Int32, category: nghttp2_headers_category, endsStream: Bool) {}
     func dataReceived(_ id: Int32, _ bytes: UnsafeBufferPointer<UInt8>) {}
     /// Handles the end of the peer's half by a DATA frame.

@@ -210,6 +210,7 @@ struct PendingPriorities {
 /// Frames for them are errors if the peer ended or reset the stream, and ignored if this end reset
 /// it (RFC 9113 §5.1).
 struct ClosedStreams {
+    /// How frames are handled that arrive for a stream that is not open.
     enum ClosedState {
         /// The peer may not know yet that the stream was reset or refused.
         case ignored
@@ -245,5 +246,6 @@ struct ClosedStreams {
         return mark >> 1 > UInt32(id) ? .ignored : .skipped
     }
 
+    /// Returns the index of the stream's slot, which it shares with others.
     private func slot(_ id: Int32) -> Int { Int(id >> 1) & 255 }
 }

@@ -1,5 +1,6 @@
 /// The field section being received: its stream, its size and, for a trailer section, its lines.
 struct IncomingFieldSection: ~Copyable {
+    /// The result of counting a line against the limits.
     enum LimitCheck {
         case withinLimits
         /// Beyond a limit: the line is dropped, and the stream's ``HTTP2Stream/headError`` is set.

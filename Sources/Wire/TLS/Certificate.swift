@@ -89,6 +89,7 @@ private struct MemoryBIO {
         }
     }
 
+    /// Frees the `BIO`; must be called once, after the last use.
     func free() {
         unsafe BIO_free(pointer)
     }

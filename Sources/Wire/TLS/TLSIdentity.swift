@@ -19,7 +19,7 @@ package struct TLSIdentity: Hashable, Sendable {
     }
 }
 
-/// A parsed identity.
+/// A ``TLSIdentity`` whose certificates and key are parsed and belong together.
 struct ServerIdentity: Sendable {
     let certificate: Certificate
     let names: CertificateNames

@@ -33,6 +33,7 @@ package final class TLSSession {
     /// True if the dialling peer named last a secret that is not accepted here.
     var wasUnknownIdentity = false
 
+    /// The state of a session.
     enum State {
         case handshaking
         case open

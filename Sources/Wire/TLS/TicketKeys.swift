@@ -20,6 +20,7 @@ package struct TicketKeys: Hashable, Sendable {
     /// The keys, the newest first; never empty.
     private(set) var keys: [Key]
 
+    /// One key: a name, and the secrets for encryption and authentication.
     struct Key: Hashable, Sendable {
         static let nameBytes = 16
         static let cipherBytes = 32
