@@ -61,7 +61,7 @@ package final class HandoffSender: @unchecked Sendable {
         ownership = OwnershipChange(settled: ring, replicas: replicas, sender: own)
     }
 
-    /// Starts the timer.
+    /// Starts the timer that checks the timeouts of offers.
     func start() {
         let tick = Self.tick
         ticker = loop.scheduleRepeatedTask(initialDelay: tick, delay: tick) { [weak self] _ in

@@ -20,7 +20,7 @@ package struct ReceivedEntry {
 
 /// The receiver of a query's events, on its event loop.
 package protocol PeerRequestDelegate: AnyObject {
-    /// Handles an event of `ask`.
+    /// Handles an event of the query `ask`; not called after a cancel.
     func eventReceived(_ event: PeerRequest.Event, for ask: PeerRequest)
 }
 
@@ -95,7 +95,7 @@ package final class PeerRequest: @unchecked Sendable {
         loop.execute { [self] in notifyDelegate(event) }
     }
 
-    /// Calls the receiver, unless the query was cancelled.
+    /// Calls the receiver, and counts a failure, unless the query was cancelled.
     private func notifyDelegate(_ event: Event) {
         guard let delegate else { return }
         if case .failed = event { counters.add(.peerRequestsFailed) }

@@ -23,7 +23,8 @@ package final class RingUpdater: Sendable {
         var waiters: [@Sendable () -> Void] = []
     }
 
-    /// Creates an updater with the ring of one node.
+    /// Creates an updater with the ring of this node alone, which is empty unless the node is an
+    /// owner.
     init(_ own: MemberRecord, weightMax: UInt16) {
         self.weightMax = weightMax
         let members = RingMember.owners(among: [own], weightMax: weightMax)

@@ -38,7 +38,8 @@ package struct RequestParser: ~Copyable {
     /// `?`: both mean the path `/`.
     package internal(set) var path = Extent.empty
 
-    /// Truncates ``path`` at the offset `end`; the rest was addressed to this node only.
+    /// Truncates ``path`` at the offset `end`, which must be in it, because only this node needs
+    /// what follows.
     package mutating func truncatePath(at end: Int) {
         precondition(path.range.lowerBound <= end && end <= path.end, "\(end) is not in \(path)")
         path = Extent(start: path.range.lowerBound, count: end - path.range.lowerBound)

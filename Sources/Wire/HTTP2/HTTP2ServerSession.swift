@@ -127,8 +127,8 @@ package final class HTTP2ServerSession: HTTP2Session {
 
     /// Asks the client to open no more streams; open ones are still served (RFC 9113 §6.8).
     ///
-    /// Streams that the client opens before it knows are served too. Once it has acknowledged, or
-    /// at a second call, further ones are refused.
+    /// Streams that the client opens before it knows are served too. Once the client has
+    /// acknowledged, or at a second call, further ones are refused.
     package func shutDownGracefully() {
         switch shutdown {
         case .none:

@@ -98,8 +98,8 @@ extension HTTP2Session {
 
     /// Appends a DATA frame to the output: its header, and `count` bytes of the queue.
     ///
-    /// Notifies the delegate if the queue is empty then. Returns nghttp2's code to pause once the
-    /// turn of output is full, else 0.
+    /// Notifies the delegate if the queue is empty then and this half of the stream is not ended.
+    /// Returns nghttp2's code to pause once the turn of output is full, else 0.
     func appendDataFrame(
         _ head: UnsafeBufferPointer<UInt8>, _ count: Int, of stream: HTTP2Stream
     ) -> CInt {
@@ -159,7 +159,8 @@ extension HTTP2Session {
         unsafe nghttp2_session_get_remote_window_size(nghttp2Session) <= 0
     }
 
-    /// Records that `bytes` of bodies have left the queue, framed or dropped.
+    /// Records that `bytes` of bodies have left the queue, framed or dropped; a stall of the
+    /// connection ends when none are left.
     @inline(__always)
     func recordDequeued(_ bytes: Int) {
         bytesQueued -= bytes

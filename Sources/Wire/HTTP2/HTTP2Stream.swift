@@ -71,7 +71,7 @@ package final class HTTP2Stream {
         errorCodeOverride = nil
     }
 
-    /// Releases everything when the stream has closed.
+    /// Marks the stream as closed, and releases its owner, its source and the queued bytes.
     func close() {
         isClosed = true
         owner = nil

@@ -218,7 +218,7 @@ struct RecordSizePolicy {
     /// The maximum number of plaintext bytes in the next record.
     var bytesMax: Int { smallLeft > 0 ? Self.smallBytes : Self.largeBytes }
 
-    /// Records that a record was written.
+    /// Counts a record that was written; ``smallCount`` of them end the small ones.
     mutating func recordWritten() {
         if smallLeft > 0 { smallLeft -= 1 }
     }
