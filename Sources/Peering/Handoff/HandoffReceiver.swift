@@ -113,7 +113,8 @@ final class HandoffReceiver: @unchecked Sendable {
         transfers[digest] = transfer
     }
 
-    /// Records the outcome of a transfer and replies to the offer.
+    /// Records the outcome of a transfer, replies to the offer unless it is to be tried again, and
+    /// starts further transfers soon.
     private func transferEnded(_ digest: EntryDigest, _ ending: InboundOffers.TransferOutcome) {
         transfers[digest] = nil
         if ending == .stored { host.counters.add(.offersFetched) }

@@ -223,7 +223,7 @@ package final class HandoffSender: @unchecked Sendable {
         }
     }
 
-    /// Queues offers again that the connection did not accept.
+    /// Queues offers again that the connection did not accept, and schedules another attempt.
     private func offersNotSent(_ offers: [PeerOffer], by receiver: NodeID) {
         outbound.requeue(offers, for: receiver)
         guard retry == nil else { return }
@@ -233,7 +233,8 @@ package final class HandoffSender: @unchecked Sendable {
         }
     }
 
-    /// Ends the change of owners and the drain if nothing is left to do.
+    /// Ends the change of owners and the drain if nothing is left to do, and a drain as incomplete
+    /// if no member has responded for long.
     private func finishIfDone() {
         let isNothingLeft = scan == nil && !isScanScheduled && outbound.isEmpty
         if isNothingLeft, outbound.missedReceivers.isEmpty { ownership.settle() }

@@ -107,7 +107,7 @@ package final class PurgeCoordinator: Sendable {
     }
 
     /// Waits until all invalidations are synced to disk or a write fails, and then stops for good:
-    /// later events, purges and waits are ignored.
+    /// later events and purges are ignored, and waits for receipts do not end.
     ///
     /// - Returns: false if a write has failed; the journal is then marked as lost, so that the next
     ///   start assumes that it lacks invalidations.
@@ -353,7 +353,7 @@ package final class PurgeCoordinator: Sendable {
         verify(version, count)
     }
 
-    /// Checks that the marks have counted as many invalidations as the log.
+    /// Checks, in debug builds, that the marks have counted as many invalidations as the log.
     private func verify(_ version: InvalidationVersion, _ count: UInt64) {
         assert(version.count == count, "the log counts \(count), and marks \(version.count)")
     }
@@ -369,7 +369,7 @@ struct PendingReceipts {
         /// members may be unknown.
         var settled: UInt64 = 0
 
-        /// Returns true if there is nothing to wait for on the record `number`.
+        /// Returns true if this node's record `number` is synced or, with `isForAll`, confirmed.
         func covers(_ number: UInt64, isForAll: Bool) -> Bool {
             number <= (isForAll ? settled : issued)
         }

@@ -238,7 +238,8 @@ package final class PeerConnection: ChannelInboundHandler, @unchecked Sendable {
         close()
     }
 
-    /// Reports a violation of the protocol, or a failed handshake, to the hub.
+    /// Reports a violation of the protocol on an open connection to the hub; before HELLO, a failed
+    /// connection, after which input is ignored.
     func reportFailure(_ why: String) {
         guard phase == .opening else { return hub.protocolFaultOccurred(remote, why: why) }
         // Reported here, so that it is not reported again when the channel is closed.

@@ -6,8 +6,8 @@ import Synchronization
 
 /// The search for the cluster at the start.
 extension PeerHub {
-    /// Returns when this node has found its cluster, when the join timeout has passed, or when it
-    /// must not serve.
+    /// Returns when this node has found its cluster, when the join timeout has passed, when the
+    /// node must not serve, or when the hub is stopped.
     package func join() async {
         try? await joinPromise.futureResult.get()
     }

@@ -25,7 +25,8 @@ extension RequestParser {
     private static let versionStart: UInt64 = 0x002E_312F_5054_5448
     private static let minorShift: UInt64 = 56
 
-    /// Parses the request line at `start`, after at most one empty line.
+    /// Parses the request line at `start`, after at most one empty line: sets the method, the
+    /// target and its parts, and the version; returns the offset past the line.
     @inline(__always)
     mutating func parseRequestLine(_ bytes: Span<UInt8>, at start: Int, end: Int)
         -> RequestLineResult

@@ -197,7 +197,8 @@ package class HTTP2Session {
         fail(code)
     }
 
-    /// Ends all open streams after the transport was lost; nothing more is read or sent.
+    /// Ends all open streams with `code` after the transport was lost, and notifies the delegate of
+    /// each; nothing more is read or sent.
     package func transportClosed(_ code: HTTP2ErrorCode) {
         fail(code)
         while let stream = unsafe streams.last {
@@ -251,8 +252,8 @@ package class HTTP2Session {
 
     /// Removes the stream at `index`, which nghttp2 has closed.
     ///
-    /// Its bytes not consumed are returned to the connection's window here, because no later call
-    /// does so.
+    /// On a server, its bytes not consumed are returned to the connection's window here, because no
+    /// later call does so; a client has returned them on arrival.
     func removeStream(at index: Int) {
         var stream = unsafe streams.removeLast()
         if unsafe index < streams.count {

@@ -21,7 +21,7 @@ package final class TLSPeerContext: Sendable {
 
     /// Derives the keys of `secrets`: the first is used to dial, and all are accepted.
     ///
-    /// - Throws: ``TLSSetupError`` if there is no secret, or one is too short.
+    /// - Throws: ``TLSSetupError`` if there is no secret, one is too short, or OpenSSL fails.
     package init(secrets: [[UInt8]]) throws(TLSSetupError) {
         guard !secrets.isEmpty else { throw .noSecret }
         var keys: [PreSharedKey] = []

@@ -54,7 +54,8 @@ package struct TicketKeys: Hashable, Sendable {
         now - keys[0].made >= Self.period
     }
 
-    /// Adds a new key, which encrypts tickets from now on, and drops expired ones.
+    /// Adds a new key, which encrypts tickets from now on, and drops expired ones and those beyond
+    /// ``keysMax``.
     ///
     /// - Parameters:
     ///   - now: the present time.
