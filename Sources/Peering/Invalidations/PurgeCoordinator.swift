@@ -136,7 +136,7 @@ package final class PurgeCoordinator: Sendable {
     /// lacks invalidations.
     func abandonIdentity() { journal.abandon() }
 
-    /// Moves the journal if the disk tier has opened another directory; called periodically.
+    /// Begins a new journal if the disk tier has opened another directory; called periodically.
     package func checkDiskDirectory() {
         journal.checkDiskDirectory()
     }
