@@ -247,7 +247,7 @@ struct HTTPDateParser {
 
     /// Parses a name of three letters and returns its index from Sunday, 0.
     private mutating func dayName(_ bytes: Span<UInt8>) -> Int? {
-        for day in 0..<7 where contains(bytes, CalendarNames.days[day]) { return day }
+        for day in 0..<7 where skip(bytes, CalendarNames.days[day]) { return day }
         return nil
     }
 
@@ -270,17 +270,16 @@ struct HTTPDateParser {
     }
 
     private mutating func month(_ bytes: Span<UInt8>) -> Int? {
-        for month in 0..<12 where contains(bytes, CalendarNames.months[month]) { return month + 1 }
+        for month in 0..<12 where skip(bytes, CalendarNames.months[month]) { return month + 1 }
         return nil
     }
 
     private mutating func zone(_ bytes: Span<UInt8>) -> Bool {
-        contains(bytes, CalendarNames.zone)
+        skip(bytes, CalendarNames.zone)
     }
 
     /// Skips the three letters `expected`, in any case; returns false if others follow.
-    private mutating func contains(_ bytes: Span<UInt8>, _ expected: InlineArray<3, UInt8>) -> Bool
-    {
+    private mutating func skip(_ bytes: Span<UInt8>, _ expected: InlineArray<3, UInt8>) -> Bool {
         guard end - index >= 3 else { return false }
         for offset in 0..<3
         where ASCII.lowercased(bytes[index + offset]) != ASCII.lowercased(expected[offset]) {

@@ -64,7 +64,7 @@ struct URLNormaliser {
         if start < end, bytes[start] == UInt8(ascii: "[") {
             try ipv6(&bytes, end: end)
         } else {
-            try contains(&bytes, end: end)
+            try appendHost(to: &bytes, end: end)
         }
         if index < end { try port(&bytes, end: end) }
         index = end
@@ -75,7 +75,7 @@ struct URLNormaliser {
     }
 
     /// Copies a name or an IPv4 address, up to `end` or the colon before it.
-    private mutating func contains(_ bytes: inout [UInt8], end: Int) throws(URLRefusal) {
+    private mutating func appendHost(to bytes: inout [UInt8], end: Int) throws(URLRefusal) {
         let start = index
         let written = bytes.count
         while index < end, bytes[index] != UInt8(ascii: ":") {

@@ -72,9 +72,11 @@ final class JournalStore: Sendable {
     /// Marks the journal as lost, on the store's thread, so that the next start becomes another
     /// member; does nothing without a journal.
     ///
-    /// If the mark cannot be written, the journal's files are deleted.
-    func abandon() {
+    /// If the mark cannot be written, the journal's files are deleted. `done` is called afterwards,
+    /// on the store's thread, or on another one if ``close()`` comes first.
+    func abandon(done: @escaping @Sendable () -> Void = {}) {
         thread.submit { [self] _ in
+            defer { done() }
             state.withLock { state in
                 guard let journal = state.journal, let files = state.files else { return }
                 do throws(DiskFile.Failure) {

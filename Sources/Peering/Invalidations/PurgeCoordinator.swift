@@ -121,7 +121,7 @@ package final class PurgeCoordinator: Sendable {
             return (state.stepWaiters.takeAll(), state.exchange.unsyncedBytes == 0)
         }
         for waiter in waiting { waiter.done() }
-        if !isWritten { journal.abandon() }
+        if !isWritten { await withCheckedContinuation { end in journal.abandon { end.resume() } } }
         await journal.close()
         return isWritten
     }
