@@ -276,8 +276,8 @@ final class OriginSource: ResponseSource, OriginFetchDelegate {
         }
     }
 
-    /// Fails the fetch with `problem`; the rest of a response with a small body of `length` bytes is
-    /// read and discarded, any other response is cancelled.
+    /// Fails the fetch with `problem`; the rest of a response with a small body of `length` bytes
+    /// is read and discarded, any other response is cancelled.
     ///
     /// Client errors such as 404 and temporary overload are not logged.
     func discardResponse(
