@@ -104,6 +104,8 @@ package final class MemoryPressureMonitor: Sendable {
         }
     }
 
+    /// True if memory that closed connections have left free is to be returned to the kernel now;
+    /// each access is one evaluation of the rule.
     private var shouldReturnFreeMemory: Bool {
         let now = SystemClock.now()
         return state.withLock { state in

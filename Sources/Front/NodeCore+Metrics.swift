@@ -11,13 +11,14 @@ import Wire
 
 /// The metrics of a node.
 extension NodeCore {
-    /// Returns the counters of all loops and the current gauges, without metrics per member.
+    /// Updates all gauges, and returns them with the counters of all loops, without metrics per
+    /// member.
     func snapshot() -> MetricsSnapshot { snapshot(members: []) }
 
-    /// Returns the counters of all loops and the current gauges, with metrics per member.
+    /// Updates all gauges, and returns them with the counters of all loops and metrics per member.
     func snapshotWithMembers() -> MetricsSnapshot { snapshot(members: memberFigures()) }
 
-    /// Updates all gauges and returns the counters.
+    /// Updates all gauges, and returns them with the counters of all loops and `members`.
     private func snapshot(members: [MemberSnapshot]) -> MetricsSnapshot {
         counters.setGauges(of: store)
         counters.set(.fetchesInFlight, to: fetches.count)

@@ -167,8 +167,8 @@ package final class NodeCore: Sendable {
         set { entries.hub = newValue }
     }
 
-    /// The coordinator of purges and invalidations; set before the contexts exist and before the
-    /// node joins anything.
+    /// The coordinator of purges and invalidations, which must be set before it is read: before the
+    /// contexts exist and before the node joins anything.
     package var purges: PurgeCoordinator {
         get {
             guard let purges = purgesIfOpen else {
@@ -259,7 +259,7 @@ package final class NodeCore: Sendable {
         }
     }
 
-    /// Applies touches on disk.
+    /// Passes touches on to the disk tier, if there is one.
     func touch(_ touches: [Touch]) {
         disk?.touch(touches.map { ($0.digest, $0.count, $0.lastAccess) })
     }
@@ -273,7 +273,7 @@ package final class NodeCore: Sendable {
     // MARK: Limits
 
     /// Counts a connection for the client that a trusted proxy has named; returns false if that
-    /// client has too many.
+    /// client has too many, or the connection was preempted.
     func transferConnection(of client: Client) -> Bool {
         let new = settings.limiterKey(of: client.address, on: .data)
         guard !client.isPreempted, slots.transfer(client.limiterKey, to: new, .data) else {

@@ -154,7 +154,7 @@ package final class TaggingRulesCoordinator: Sendable {
     }
 
     /// Records that all entries are tagged by the rules of `note`, unless something has changed
-    /// since.
+    /// since `generation`, and writes the known rules to the directory.
     private func recordTagging(_ note: TagRuleFingerprints, _ generation: Int) {
         state.withLock { if $0.generation == generation { $0.tagging = note } }
         writeTagging()
@@ -170,8 +170,8 @@ package final class TaggingRulesCoordinator: Sendable {
         }
     }
 
-    /// Runs `job` on the file; returns `nil` and logs the error if it fails or there is no
-    /// directory.
+    /// Runs `job` on the file; returns `nil` if there is no directory or the job fails, which is
+    /// logged.
     @discardableResult
     private func withTaggingFile<Outcome>(
         _ job: (TagRuleFile) throws(DiskFile.Failure) -> Outcome

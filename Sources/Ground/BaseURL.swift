@@ -3,6 +3,7 @@
 package struct BaseURL: Hashable, Sendable {
     /// The reason why a text is not a valid base URL.
     package enum Problem: Error, Hashable, Sendable {
+        /// The text is not of the form that ``BaseURL/init(_:)`` accepts.
         case malformed
     }
 

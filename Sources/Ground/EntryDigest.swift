@@ -1,7 +1,8 @@
 /// The first 16 bytes of an ``EntryName``: identifies an entry on disk and on the hash ring.
 ///
-/// Collisions are not expected by chance (2^64 entries) nor by attack (2^64 hashes). A disk record
-/// holds the whole name and key, which are compared before it is served.
+/// By chance no collision is expected among fewer than 2^64 entries. An attack takes 2^64 hashes,
+/// or 2^48 among the variants of one URL, which share four bytes. A disk record holds the whole
+/// name and key, which are compared before it is served.
 package struct EntryDigest: Hashable, Sendable {
     /// Bytes 0 to 7 as a little-endian number.
     package let first: UInt64

@@ -61,7 +61,8 @@ package struct EntryFlags: OptionSet, Hashable, Sendable {
     package static let noCache = EntryFlags(rawValue: 1 << 0)
     /// Last-Modified is a strong validator: at least 1 s older than Date (RFC 9110 §8.8.2.2).
     package static let strongDate = EntryFlags(rawValue: 1 << 1)
-    /// Never served stale: `must-revalidate`, `proxy-revalidate` or `s-maxage` (RFC 9111 §4.2.4).
+    /// Never served stale: `must-revalidate`, `proxy-revalidate` or `s-maxage` (RFC 9111 §4.2.4);
+    /// or the response names no lifetime, and none may be guessed.
     package static let mustRevalidate = EntryFlags(rawValue: 1 << 2)
     /// `immutable`: while the response is fresh, a client's reload does not cause revalidation (RFC
     /// 8246 §2).

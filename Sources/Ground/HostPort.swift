@@ -7,8 +7,8 @@ package struct HostPort: Hashable, Sendable {
 
     /// Splits a text into host and port without checking the host.
     ///
-    /// - Returns: `nil` for more than one colon outside brackets, or a port that is not one to five
-    ///   digits with a value of at most 65535.
+    /// - Returns: `nil` for an unclosed bracket, more than one colon outside brackets, or a port
+    ///   that is not one to five digits with a value of at most 65535.
     package init?(_ text: String) {
         let hostEnd: String.Index
         if text.hasPrefix("[") {

@@ -1,13 +1,13 @@
 /// SipHash-1-3 with a secret key (Aumasson, Bernstein, INDOCRYPT 2012; the 1-3 rounds are those
 /// that the hash tables of several languages use).
 ///
-/// Identifies an entry in memory. Without the key, an attacker cannot construct colliding cache
-/// keys.
+/// Locates entries in memory, and marks by their targets. Without the key, an attacker cannot
+/// construct colliding inputs.
 package struct KeyedHash: Sendable {
     fileprivate let key0: UInt64
     fileprivate let key1: UInt64
 
-    /// Creates a hash from a 128-bit secret key, drawn once per process.
+    /// Creates a hash from the halves of a 128-bit secret key.
     package init(key0: UInt64, key1: UInt64) {
         self.key0 = key0
         self.key1 = key1

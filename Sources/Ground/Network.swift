@@ -42,7 +42,8 @@ package struct Network: Hashable, Sendable {
         }
     }
 
-    /// Creates the block of `prefixLength` bits that contains `address`; for constants in source.
+    /// Creates the block of `prefixLength` bits that contains `address`; for constants in source
+    /// that are not IPv4-mapped.
     package init(_ address: IPAddress, _ prefixLength: Int) {
         first = Self.masked(address, prefixLength)
         self.prefixLength = prefixLength

@@ -30,7 +30,7 @@ package struct NodeID: Hashable, Comparable, Sendable, CustomStringConvertible {
     ///
     /// - Parameters:
     ///   - name: the configured name, or ``directoryName`` for the last component of `path`. If
-    ///     `nil`, the upper half is random.
+    ///     there is no name, the upper half is random.
     ///   - path: the node's directory; `nil` if it has none.
     ///   - dice: the generator for the random bits.
     package init(
@@ -49,7 +49,8 @@ package struct NodeID: Hashable, Comparable, Sendable, CustomStringConvertible {
 
     private static let nameSeed: UInt64 = 0x6E75_7468_6174_6368
 
-    /// True if both nodes have the same configured name or are the same node.
+    /// True if both nodes have the same configured name or are the same node; false for ids whose
+    /// upper half is 0.
     package func hasSameName(as other: NodeID) -> Bool { high == other.high && high != 0 }
 
     /// Reads the id in the 16 bytes at `offset`, in little-endian order.

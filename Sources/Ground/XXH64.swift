@@ -1,4 +1,5 @@
-/// XXH64 (Collet, xxHash fast digest algorithm, version 0.2.0): the checksum of data on disk.
+/// XXH64 (Collet, xxHash fast digest algorithm, version 0.2.0): the checksum of data on disk, and
+/// the hash of names that need no secret.
 ///
 /// Detects wear and torn writes. Not a defence against deliberate changes.
 ///

@@ -40,7 +40,7 @@ final class LiveConfiguration: Sendable {
     ///
     /// - Parameters:
     ///   - node: the running node.
-    ///   - hub: its membership; `nil` if it is in no cluster.
+    ///   - hub: the node's membership; `nil` if it is in no cluster.
     ///   - started: the descriptor budget at the start.
     func reload(_ node: NodeCore, _ hub: PeerHub?, _ started: DescriptorBudget) async {
         notifier?.notifyReloading()

@@ -17,7 +17,8 @@ extension NodeService {
     /// Time that each part of the shutdown has when the time for draining is over.
     static let gracePeriod = Interval.seconds(1)
 
-    /// Hands off the entries of `node` before it stops, unless the timeout for handoffs is zero.
+    /// Hands off the entries of `node` before it stops, and waits for at most the configured time;
+    /// does nothing if that is zero.
     func handOff(_ node: NodeCore, _ hub: PeerHub, _ timeKeeper: any EventLoop) async {
         let limit = configuration.handOverTimeout
         guard limit > .zero else { return }
@@ -33,7 +34,7 @@ extension NodeService {
     /// Waits for the end of a handoff that has been started.
     ///
     /// - Parameters:
-    ///   - hub: the membership whose handoff it is.
+    ///   - hub: the membership that hands off.
     ///   - isTaken: the outcome of the handoff, true if every entry was taken.
     ///   - timeKeeper: the loop that runs timers.
     ///   - limit: the maximum wait; `nil` for no limit.
@@ -58,8 +59,8 @@ extension NodeService {
         }
     }
 
-    /// Stops accepting connections, waits until `deadline` for the responses in progress, and then
-    /// leaves the cluster.
+    /// Stops accepting connections and prefetches, waits until `deadline` for the responses in
+    /// progress, aborts the rest, and then leaves the cluster.
     func drain(
         _ node: NodeCore, _ opened: Endpoints, _ threads: ThreadPools, until deadline: Instant
     ) async {
@@ -97,7 +98,8 @@ extension NodeService {
         await finish(within: limit, threads, announce)
     }
 
-    /// Closes the ports for clients and waits until their connections are closed.
+    /// Closes the ports for clients and waits until their connections are closed, at most until
+    /// `deadline` or a second order to stop.
     private func closeListeners(
         of node: NodeCore, _ opened: Endpoints, _ threads: ThreadPools, until deadline: Instant
     ) async {

@@ -68,7 +68,8 @@ final class NodeService: Service {
         requestShutdown.withLock { $0 }?()
     }
 
-    /// Requests a reload of the settings, which takes place as soon as the node is ready.
+    /// Requests a reload of the settings, which takes place as soon as the node is ready; refused
+    /// once the node is stopping.
     func requestReload() {
         guard stops.count == 0 else {
             return logger.notice("stopping; settings are not reloaded")
@@ -188,7 +189,8 @@ final class NodeService: Service {
         Task { await perform(.handOff(number), isTaken, node, timeKeeper) }
     }
 
-    /// Starts a drain; when the handoff is complete, the node stops or continues to run.
+    /// Starts a drain, unless one is in progress; with `thenStop`, the node stops once the handoff
+    /// is complete, and otherwise continues to run.
     private func drain(_ node: NodeCore, _ timeKeeper: any EventLoop, thenStop: Bool) {
         // Under the lock: the node sees drains and undrains in the order of the commands.
         let begun = drainOrders.withLock { orders -> (DrainControl.Step, EventLoopFuture<Bool>?)? in
@@ -236,8 +238,10 @@ final class NodeService: Service {
     /// stops.
     private static let stopDelay = TimeAmount.seconds(1)
 
-    /// Restores ownership and accepts requests; entries that were handed off also stay with
-    /// their receivers.
+    /// Restores ownership and accepts requests; entries that were handed off also stay with their
+    /// receivers.
+    ///
+    /// Without effect if the node is not draining, or was ordered to stop.
     private func undrain(_ node: NodeCore) {
         let isUndone = drainOrders.withLock { orders in
             guard stops.count == 0, orders.undrain() else { return false }
@@ -248,8 +252,8 @@ final class NodeService: Service {
         if isUndone { logger.notice("back on the ring") }
     }
 
-    /// Joins the cluster and becomes an owner; returns false if the node was stopped or must not
-    /// serve.
+    /// Joins the cluster, if there is one, and becomes an owner; returns false if the node was
+    /// stopped meanwhile.
     private func joinCluster(
         _ node: NodeCore, _ hub: PeerHub?, _ timeKeeper: any EventLoop
     ) async -> Bool {
@@ -278,7 +282,8 @@ final class NodeService: Service {
     /// Maximum time that a starting node waits for its fence to open before it serves fenced.
     private static let fenceWait = Interval.seconds(5)
 
-    /// Opens the admin port, which responds before the ports for clients are open.
+    /// Opens the admin port, if it is configured; it responds before the ports for clients are
+    /// open.
     private func openAdminPort(
         of node: NodeCore, on group: MultiThreadedEventLoopGroup, into doorways: inout [Listener]
     ) async throws {
@@ -309,7 +314,8 @@ final class NodeService: Service {
             ])
     }
 
-    /// Sends watchdog notifications as long as every event loop responds.
+    /// Sends watchdog notifications as long as every event loop responds; returns at once without a
+    /// watchdog.
     private func sendHeartbeats(_ node: NodeCore, on timeKeeper: any EventLoop) async {
         guard let notifier, let interval = notifier.watchdogInterval else { return }
         while !Task.isCancelled {

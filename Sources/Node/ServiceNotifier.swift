@@ -1,5 +1,6 @@
 import Glibc
 import Ground
+import Platform
 import Synchronization
 import Telemetry
 
@@ -68,7 +69,7 @@ final class ServiceNotifier: Sendable {
 
     // MARK: Notifications
 
-    /// Notifies the manager that the ports are open.
+    /// Notifies the manager that the node is ready: its ports are open, or a reload has ended.
     func notifyReady(status: String) {
         notify(["READY=1", "STATUS=\(status.singleLine)"])
     }
@@ -76,13 +77,11 @@ final class ServiceNotifier: Sendable {
     /// Notifies the manager that settings are being reloaded; must be followed by
     /// ``notifyReady(status:)``.
     func notifyReloading() {
-        var time = timespec()
-        unsafe clock_gettime(CLOCK_MONOTONIC, &time)
-        let microseconds = Int64(time.tv_sec) * 1_000_000 + Int64(time.tv_nsec) / 1000
-        notify(["RELOADING=1", "MONOTONIC_USEC=\(microseconds)"])
+        notify(["RELOADING=1", "MONOTONIC_USEC=\(SystemClock.monotonicMicroseconds())"])
     }
 
-    /// Notifies the manager that the node accepts no more requests and ends within `limit`.
+    /// Notifies the manager that the node accepts no more requests and ends within `limit`; only
+    /// the first call has an effect.
     ///
     /// Afterwards only watchdog notifications are sent.
     func notifyStopping(status: String, within limit: Interval) {

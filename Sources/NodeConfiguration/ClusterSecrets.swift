@@ -11,14 +11,18 @@ extension Configuration {
     }
 }
 
-/// The file of a cluster's secrets.
+/// The reader of the file with a cluster's secrets, the setting `cluster-secret-file`.
 enum ClusterSecrets {
     /// The largest number of secrets in a file, more than any rotation needs.
     private static let secretsMax = 16
     /// The longest secret in bytes.
     private static let secretBytesMax = 1024
 
-    /// Reads a file of secrets: one per line, without empty lines and those that begin with `#`.
+    /// Reads a file with one secret per line, except empty lines and those that begin with `#`.
+    ///
+    /// - Returns: the context for connections with peers.
+    /// - Throws: the fault of a file that cannot be read, has no secrets or too many, or one that
+    ///   is too short or too long.
     static func read(_ path: String) throws(ConfigurationError) -> TLSPeerContext {
         let file = SettingFile(Setting.cluster.clusterSecretFile, path, allowed)
         let lines = try file.read().split(separator: 0x0A, omittingEmptySubsequences: false)

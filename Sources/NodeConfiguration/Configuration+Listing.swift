@@ -4,11 +4,12 @@ import Telemetry
 import Wire
 
 extension Configuration {
-    /// The settings as lines of a configuration file that gives the same values, each with a
-    /// comment naming its source.
+    /// The settings that were given, as lines of a configuration file, with placeholders for values
+    /// that may be secret.
     ///
-    /// It lists, in the table's order, every setting that was given or whose default was adjusted
-    /// to other settings.
+    /// Settings of the node come first, in the table's order; a default that was lowered to fit
+    /// other settings is listed too. Each of them and each site has a comment that names its
+    /// source.
     package var listing: [String] {
         let given = Setting.table.compactMap { setting -> String? in
             let source = values.source(setting)
@@ -49,18 +50,20 @@ extension Configuration {
     /// The largest number of event loops, whose numbers are bits of a 64-bit word.
     package static let loopsMax = 64
 
-    /// The number of event loops: the configured one, or one per core.
+    /// The number of event loops: the configured one, or one per core up to ``loopsMax``.
     package var loopCount: Int { self.loops ?? min(System.coreCount, Self.loopsMax) }
 
-    /// The warnings about a descriptor limit that is too low, one line each; raises the process's
-    /// soft limit.
+    /// The warnings about a descriptor limit that is too low for the settings, one line each.
+    ///
+    /// Reading this property raises the process's soft limit to the hard one.
     package var descriptorWarnings: [String] {
         DescriptorBudget(
             self, descriptors: DescriptorLimit.raise(), loops: loopCount
         ).warnings
     }
 
-    /// Returns the values in YAML's flow style.
+    /// Returns the values of one setting in YAML's flow style; a list with a single value is
+    /// written as a scalar.
     private static func yaml(_ texts: [String], isList: Bool) -> String {
         let scalars = texts.map(yaml)
         guard isList, scalars.count != 1 else { return scalars.joined() }
@@ -102,7 +105,8 @@ extension Configuration {
 }
 
 extension Configuration {
-    /// The current configuration, as the admin port shows it.
+    /// The settings in force of the node, of images, and of the sites with blocks of their own, as
+    /// a document of the admin port; values that may be secret are hidden.
     package var document: ConfigurationDocument {
         var document = ConfigurationDocument()
         document.entries = Setting.table.map { setting in

@@ -29,10 +29,11 @@ package struct Configuration: Sendable, SettingReader {
 
     /// The sites that are served.
     package private(set) var sites: SiteTable
-    /// The operators' tokens and their roles, as of the last load.
+    /// The digests of the operators' tokens and their roles, as of the last load; empty without a
+    /// file.
     package var adminGrants: [AdminAccessPolicy.Grant] = []
     /// The token that lets a request ask for cache decisions, as of the last load, without the end
-    /// of the line.
+    /// of the line; `nil` without a file.
     package var decisionToken: [UInt8]?
     /// The keys of signed URLs, as of the last load; empty without a file.
     package var signingKeys: [SigningKey] = []
@@ -53,7 +54,8 @@ package struct Configuration: Sendable, SettingReader {
 }
 
 extension Configuration {
-    /// Reads the values of request fields that are given as files of their own.
+    /// Reads the files that hold values of request fields of sites and images, and updates
+    /// ``sites``.
     mutating func readFieldFiles() throws(ConfigurationError) {
         try declaredValues.readFieldFiles()
         (values.siteBlocks, values.images) = (declaredValues.siteBlocks, declaredValues.images)
@@ -86,8 +88,8 @@ extension Configuration {
 }
 
 extension Configuration {
-    /// Resolves and checks all settings; for each, flags take precedence over the environment, the
-    /// file and the default.
+    /// Resolves and checks all settings, without reading the files that they name; for each, flags
+    /// take precedence over the environment, the file and the default.
     ///
     /// A list is taken whole from the first source that gives it. An empty variable counts as not
     /// given.

@@ -24,10 +24,10 @@ package struct ConfigurationChange: Hashable, Sendable {
     /// did.
     package var hasNewOriginTrust = false
 
-    /// True if nothing has changed.
+    /// True if no setting has changed; the contents of files that settings name may have.
     package var isEmpty: Bool { live.isEmpty && awaitingRestart.isEmpty }
 
-    /// Returns true if a setting of this section changes in the running node.
+    /// Returns true if a setting of this section is among the ``live`` changes.
     package func affects(_ section: (some SettingSection).Type) -> Bool {
         let settings = section.settings
         return live.contains { settings.contains($0.setting) }
@@ -42,7 +42,8 @@ extension Configuration {
     /// For example, a node that listens beyond loopback still needs configured origins, wherever
     /// `next` listens.
     ///
-    /// - Throws: the faults; nothing may change then.
+    /// - Throws: the faults, one of which is that TLS or the cluster would be turned on or off;
+    ///   nothing may change then.
     package func changed(
         to next: Configuration
     ) throws(ConfigurationErrors) -> (configuration: Configuration, change: ConfigurationChange) {
@@ -93,8 +94,8 @@ extension Configuration {
         }
     }
 
-    /// Returns the values in one line; a long list is cut to eight items that include the first
-    /// difference.
+    /// Returns the values in one line, `none` for an empty list; of more than eight values, those
+    /// from the first that differs from `other`, at most eight, and the number of the rest.
     private static func summary(_ texts: [String], _ other: [String]) -> String {
         guard !texts.isEmpty else { return "none" }
         let itemsMax = 8

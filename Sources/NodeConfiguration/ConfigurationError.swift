@@ -3,7 +3,8 @@ package import Ground
 import HTTPRules
 package import Telemetry
 
-/// A fault in the settings that prevents the start; nothing has been opened yet.
+/// A fault in the settings that prevents the start, or a reload; nothing has been opened or changed
+/// yet.
 package enum ConfigurationError: Error, Hashable {
     /// The value of a setting is invalid.
     case invalidSetting(SettingError)
@@ -13,7 +14,8 @@ package enum ConfigurationError: Error, Hashable {
     case unusableFile(Setting, file: String, reason: String, allowed: String)
     /// A file with the issuers for a site's origin cannot be used.
     case siteTLS(SitePattern, SiteOption, file: String, reason: String)
-    /// A file with the value of a request field that a site sets cannot be used.
+    /// A file with the value of a request field cannot be used; the first text names the site or
+    /// the images whose option it is.
     case fieldFile(String, name: String, file: String, reason: String)
     /// A site configures trust over TLS, but its origin is reached without TLS.
     case unusedSiteTrust(SitePattern, SiteOption, from: SettingSource)
@@ -172,7 +174,7 @@ package struct ConfigurationErrors: Error, Hashable {
         self.init(first, Array(faults.dropFirst()))
     }
 
-    /// The faults in the order of the table, one line each; faults of the file as a whole come
-    /// first.
+    /// The faults in the order in which they were found, one line each; those of the file's keys
+    /// and sites precede those of the node's settings.
     package var lines: [String] { ([first] + others).map(\.description) }
 }

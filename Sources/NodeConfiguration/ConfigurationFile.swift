@@ -77,7 +77,7 @@ struct ConfigurationFile {
         }
     }
 
-    /// Reads the mapping under ``sitesKey``.
+    /// Reads the mapping under ``sitesKey``; sites with faults are left out.
     private mutating func read(sites value: Yams.Node) throws(ConfigurationError) {
         guard let texts = RawSiteBlock.sites(under: value) else {
             throw .malformedFile(
@@ -92,7 +92,7 @@ struct ConfigurationFile {
         errors += siteFaults.map(ConfigurationError.invalidSite)
     }
 
-    /// Reads the mapping under ``imagesKey``.
+    /// Reads the mapping under ``imagesKey``; with any fault ``images`` keeps the defaults.
     private mutating func read(images value: Yams.Node) throws(ConfigurationError) {
         guard var options = RawSiteBlock.options(of: value) else {
             throw .malformedFile(
@@ -132,7 +132,7 @@ struct ConfigurationFile {
         node.scalar.map { LocatedText(text: $0.string, line: node.mark?.line) }
     }
 
-    /// Parses YAML into nodes.
+    /// Parses YAML into nodes; returns `nil` for a text without a document.
     private static func compose(
         _ name: String, _ text: String
     ) throws(ConfigurationError) -> Yams.Node? {
@@ -176,7 +176,8 @@ enum YAMLPrecheck {
 
     /// Checks a text.
     ///
-    /// - Throws: the first rejected construct, with its line.
+    /// - Throws: the first rejected construct, with its line, or the fault of a text above
+    ///   ``bytesMax``.
     static func check(_ text: String, in file: String) throws(ConfigurationError) {
         guard text.utf8.count <= bytesMax else {
             throw .unreadableFile(file, reason: tooLarge)

@@ -33,7 +33,8 @@ struct ConfigurationLayers {
         }
     }
 
-    /// Returns the value of a setting from the first source that gives it.
+    /// Returns the value of a setting from the first source that gives it: flags, environment, file
+    /// or default.
     func entry(of key: some AnySettingKey) throws(SettingError) -> SettingEntry {
         let (texts, source) = try texts(of: key.setting)
         return try key.entry(of: texts, from: source)
@@ -42,7 +43,8 @@ struct ConfigurationLayers {
     /// Texts with the source of each, and the source of the whole.
     private typealias SourcedTexts = (texts: [SettingText], source: SettingSource)
 
-    /// Returns the texts of a setting from the first source that has any.
+    /// Returns the texts of a setting from the first source that has any: flags, environment, file
+    /// or default.
     private func texts(of setting: Setting) throws(SettingError) -> SourcedTexts {
         if let texts = flags[setting.name], !texts.isEmpty {
             return (texts.map { ($0, .flag(setting.flag)) }, .flag(setting.flag))
@@ -85,8 +87,8 @@ struct ConfigurationLayers {
         }
     }
 
-    /// The warnings about variables that look like settings and are none, as Kubernetes injects
-    /// them.
+    /// The warnings about variables with the prefix `NUTHATCH_` that are not settings, such as
+    /// those that Kubernetes injects for a service.
     var warnings: [String] {
         let others = ClientEnvironmentVariable.allCases.map(\.rawValue)
         let known = Set(Setting.table.map(\.environmentName) + others)
@@ -102,8 +104,11 @@ struct ConfigurationLayers {
 }
 
 extension ConfigurationLayers {
-    /// The addresses and token files of the node that would run with these settings, for client
-    /// commands.
+    /// Returns the addresses and token files of the node that would run with these settings, for
+    /// client commands.
+    ///
+    /// - Parameter hasAdminFlag: true if a flag sets `admin-listen`.
+    /// - Returns: the parts, each with its own fault.
     func ownNode(hasAdminFlag: Bool) -> LocalNode {
         LocalNode(
             hasAdminFlag: hasAdminFlag, adminPort: captured(adminPort),
@@ -137,20 +142,21 @@ extension ConfigurationLayers {
         try value(of: Setting.node.adminTokenFile)
     }
 
-    /// Returns the first clear-text address for clients with a known port.
+    /// Returns the first clear-text address for clients with a known port; `nil` if there is none.
     private func clientAddress() throws(ConfigurationErrors) -> ListenAddress? {
         try clientAddresses().first { $0.port != 0 }
     }
 
-    /// Returns the first clear-text address that serves health checks, the admin port before those
-    /// for clients.
+    /// Returns the first clear-text address with a known port that serves health checks, the admin
+    /// port before those for clients; `nil` if there is none.
     private func healthAddress() throws(ConfigurationErrors) -> ListenAddress? {
         let address = try value(of: Setting.node.adminListen)
         let admin = try value(of: Setting.tls.clientCA) == nil ? [address].compactMap(\.self) : []
         return (admin + (try clientAddresses())).first { $0.port != 0 }
     }
 
-    /// Returns the addresses on which clients are served in clear text.
+    /// Returns the addresses on which clients are served in clear text: those of `plain-listen`,
+    /// and without TLS those of `listen`.
     private func clientAddresses() throws(ConfigurationErrors) -> [ListenAddress] {
         let listen = try value(of: Setting.node.listen)
         let plain = try value(of: Setting.tls.plainListen)

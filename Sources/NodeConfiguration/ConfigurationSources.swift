@@ -28,10 +28,11 @@ package struct ConfigurationSources: Sendable {
         self.environment = environment
     }
 
-    /// Reads the file, if a flag or a variable names one, and resolves all settings and the files
-    /// that they name.
+    /// Reads the configuration file, if a flag or a variable names one, and resolves all settings
+    /// and the files that they name.
     ///
-    /// - Throws: the faults.
+    /// - Throws: all faults of the settings; if there are none, the first fault of a file that they
+    ///   name.
     package func load() throws(ConfigurationErrors) -> Configuration {
         var configuration = try Configuration.check(
             flags: flags, environment: environment, file: try file())

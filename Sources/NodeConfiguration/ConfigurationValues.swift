@@ -11,6 +11,7 @@ struct ConfigurationValues: SettingReader {
     /// The settings of images.
     var images = ImageBlock()
 
+    /// The value of a setting; its default if none was set.
     subscript<Value>(key: SettingKey<Value>) -> Value { key.value(of: entries[key.setting.name]) }
 
     /// Sets the value of a setting.
@@ -18,7 +19,7 @@ struct ConfigurationValues: SettingReader {
         entries[setting.name] = entry
     }
 
-    /// Replaces a default that depends on other settings.
+    /// Replaces a default by a value that depends on other settings; its source stays the default.
     private mutating func adjust<Value>(_ key: SettingKey<Value>, to value: Value) {
         set(key.setting, key.entry(value, from: .builtIn))
     }
@@ -74,7 +75,8 @@ extension ConfigurationValues {
             + "without setting \(other.name)"
     }
 
-    /// The fault of a disk limit that is too small for the segments that a cache needs.
+    /// The fault of a disk limit other than 0 that is too small for the segments that a cache
+    /// needs.
     private var diskError: ConfigurationError? {
         let bytes = UInt64(self.diskLimit)
         let needed = DiskPlan.limitBytesMin + JournalSpace.minimum.bytes
@@ -84,7 +86,8 @@ extension ConfigurationValues {
             neededBytes: needed)
     }
 
-    /// The fault of certificates without keys, or of settings that need TLS without any.
+    /// The fault of different numbers of certificates and keys, or of a setting that needs TLS
+    /// without certificates.
     private var certificateError: ConfigurationError? {
         let (certificates, keys) = (self.tlsCertificate.count, self.tlsKey.count)
         guard certificates == keys else {
@@ -105,7 +108,7 @@ extension ConfigurationValues {
             listen: open, from: source(Setting.node.adminListen.setting))
     }
 
-    /// The fault of settings for peers without a secret.
+    /// The fault of `join` or `peer-advertise` without a cluster secret.
     private var secretError: ConfigurationError? {
         let dependent = [Setting.cluster.join.setting, Setting.cluster.peerAdvertise.setting]
             .first { !texts($0).isEmpty }
@@ -113,7 +116,8 @@ extension ConfigurationValues {
         return .requiresClusterSecret(dependent, from: source(dependent))
     }
 
-    /// Checks that a given size is at most the other one, and lowers a default to it.
+    /// Checks that a size is at most the other one; a default is lowered to it, and a given size is
+    /// a fault.
     private mutating func reconcileSize(
         _ key: SettingKey<Int>, atMost limit: SettingKey<Int>
     ) -> ConfigurationError? {
@@ -132,7 +136,8 @@ extension ConfigurationValues {
     /// Allows all origins on a node that is reachable only from this machine, and requires
     /// configured origins of any other.
     ///
-    /// With sites, only their origins are used.
+    /// Does nothing if `allow-origin` or any site is given: with sites, only their origins are
+    /// used.
     private mutating func reconcileOrigins() -> ConfigurationError? {
         let allowed = Setting.origins.allowOrigin
         guard source(allowed.setting) == .builtIn, sites.isEmpty else { return nil }

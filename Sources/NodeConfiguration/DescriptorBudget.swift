@@ -116,7 +116,8 @@ extension Configuration {
 
 /// The process's limit on open descriptors.
 package enum DescriptorLimit {
-    /// Raises the soft limit to the hard one and returns the limit in effect.
+    /// Raises the soft limit to the hard one and returns the limit in effect; 1024 if it cannot be
+    /// read.
     package static func raise() -> Int {
         var limit = rlimit()
         guard unsafe getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else {

@@ -81,7 +81,8 @@ package enum FileExposure: Hashable, Sendable {
 }
 
 extension Configuration {
-    /// The warnings about files with secrets that others can read, one line each.
+    /// The warnings about files with secrets of the node and of sites that others can read, one
+    /// line each.
     var exposureWarnings: [String] {
         let settings = [
             Setting.node.adminTokenFile.setting, Setting.clients.purgeTokenFile.setting,

@@ -17,8 +17,10 @@ extension Setting {
 
 /// Suggestions for misspelt words.
 enum Spelling {
-    /// Returns the item whose word has the smallest edit distance from `text`; `nil` if that
-    /// exceeds a third of its length.
+    /// Returns the item whose word has the smallest edit distance from `text`.
+    ///
+    /// Returns `nil` if that exceeds a third of the length of `text`, but at least 1, and for a
+    /// text of more than 64 bytes.
     static func nearest<Name>(to text: String, among words: [(Name, String)]) -> Name? {
         let wanted = Array(text.utf8)
         guard wanted.count <= 64 else { return nil }

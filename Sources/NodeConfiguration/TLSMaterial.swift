@@ -12,7 +12,8 @@ package struct TLSMaterial: Sendable {
     /// The context for operators; `nil` if the admin port uses clear text.
     package private(set) var admin: TLSServerContext?
 
-    /// The issuers that are trusted for origins; `nil` for the system's.
+    /// The trust in origins' certificates: the system's issuers and those of `origin-ca`; `nil`,
+    /// for the system's alone, before files are read.
     package private(set) var origins: OriginTrustStore?
     /// The issuers and pins that are trusted for the origins of sites with settings of their own.
     package private(set) var sites: [SitePattern: OriginTrustStore] = [:]
@@ -101,7 +102,7 @@ package struct TLSMaterial: Sendable {
     }
 
     /// Returns the OCSP response beside a certificate's file, whose name has `.ocsp` appended;
-    /// `nil` if there is none.
+    /// `nil` if it cannot be read.
     private static func staple(_ certificate: String) -> [UInt8]? {
         try? ConfigurationSources.read(certificate + ".ocsp")
     }

@@ -41,7 +41,9 @@ package struct URLSigning: Sendable {
 
     // MARK: Times
 
-    /// Parses an expiry in seconds since 1970.
+    /// Parses an expiry in whole seconds since 1970.
+    ///
+    /// - Throws: the fault of a text that is not a number from 1 to the latest time that fits.
     package static func expiry(at text: String) throws(Fault) -> WallTime {
         let bytes = Array(text.utf8)
         guard let time = SignedTarget.time(bytes.span, at: 0..<bytes.count) else {
@@ -54,6 +56,9 @@ package struct URLSigning: Sendable {
 
     /// Parses a duration and returns the time that is so far from `now`, rounded up to whole
     /// seconds.
+    ///
+    /// - Throws: the fault of a text that is not a duration, of zero, or of a time beyond the
+    ///   latest one.
     package static func expiry(in text: String, now: WallTime) throws(Fault) -> WallTime {
         guard let interval = DurationText.parse(text), interval > .zero,
             interval.seconds < SignedTarget.expiryMax.seconds - now.seconds
@@ -121,6 +126,9 @@ package struct URLSigning: Sendable {
     }
 
     /// Signs a URL of a site.
+    ///
+    /// - Throws: the fault of a name or URL that is malformed, or of a URL that already has a
+    ///   parameter `expires` or `signature`.
     private func signSite(
         _ url: String, name: String, expiry: WallTime?
     ) throws(Fault) -> String {
@@ -161,8 +169,8 @@ package struct URLSigning: Sendable {
         }
     }
 
-    /// Splits a URL into its authority, and its path and query; a path alone has an empty authority
-    /// and belongs to its site's host.
+    /// Splits a URL into its authority, without the scheme's default port, and its path and query;
+    /// a path alone has an empty authority and belongs to its site's host.
     private static func parts(
         _ url: String, of pattern: SitePattern
     ) throws(Fault) -> (authority: Substring, target: Substring) {

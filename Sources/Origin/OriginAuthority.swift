@@ -14,12 +14,12 @@ package struct OriginAuthority: Hashable, Sendable {
     /// True if the operator configured this authority as the origin of a site, as opposed to a
     /// client's URL.
     ///
-    /// The address guard and the origin patterns do not apply to it, and its connections carry no
-    /// other requests.
+    /// The address guard and the origin patterns do not apply to it, and its connections are not
+    /// shared with fetches of client URLs.
     package var isOperatorConfigured: Bool
     /// True if the connection uses TLS.
     package var isSecure: Bool
-    /// The trust store for this origin; `nil` for the node's own.
+    /// The trust store for connections to this authority; `nil` for ``OriginSettings/trustStore``.
     package var trustStore: OriginTrustStore?
 
     /// Creates an authority from its parts; `host` must be canonical.
@@ -48,7 +48,7 @@ package struct OriginAuthority: Hashable, Sendable {
         isSecure = url.isSecure
     }
 
-    /// This authority as the origin of a site.
+    /// A copy of this authority with ``isOperatorConfigured`` set.
     var operatorConfigured: OriginAuthority {
         var named = self
         named.isOperatorConfigured = true
@@ -58,7 +58,8 @@ package struct OriginAuthority: Hashable, Sendable {
     /// The address that ``host`` denotes; `nil` if it is a name.
     package var literalAddress: IPAddress? { IPAddress(host) }
 
-    /// The name that the certificate must contain; a final dot, which belongs to DNS, is removed.
+    /// The name or address that the certificate must contain; a final dot, which belongs to DNS, is
+    /// removed.
     var serverName: TLSServerName {
         if let literalAddress { return .address(literalAddress) }
         return .name(host.hasSuffix(".") ? String(host.dropLast()) : host)

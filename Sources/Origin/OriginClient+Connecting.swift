@@ -3,8 +3,8 @@ import NIOCore
 import Wire
 
 extension OriginClient {
-    /// Opens `connection` to `target`, through the proxy if there is one, and notifies its
-    /// transaction, if it still has one.
+    /// Opens `connection` to `target`, through the proxy if there is one, and reports the outcome
+    /// to its transaction; if that is gone, the opened connection is closed.
     func connect(_ connection: OriginConnection, to target: ConnectTarget) {
         ConnectAttempt(
             connection: connection, target: target, settings: settings, lookups: lookups,
@@ -18,6 +18,8 @@ extension OriginClient {
         }.start()
     }
 
+    /// Reports an open connection to its transaction, or closes it if it has none; a connection
+    /// without TLS starts to speak HTTP/1.1.
     private func attemptConnected(
         _ connection: OriginConnection, _ channel: any Channel, to remote: ConnectTarget?
     ) {
@@ -37,13 +39,15 @@ extension OriginClient {
         }
     }
 
+    /// Stops counting a connection that could not be opened, and notifies its transaction.
     private func attemptFailed(_ connection: OriginConnection, _ failure: ConnectFailure) {
         connectionClosed(connection)
         connection.transaction?.attemptFailed(
             connection, reason: failure.reason, isLocal: failure.isLocal)
     }
 
-    /// Starts the TLS handshake on a connection, and notifies its transaction, if it still has one.
+    /// Starts the TLS handshake on a connection; at its end, the connection speaks the negotiated
+    /// protocol or is closed, and its transaction, if it still has one, is notified.
     func startTLS(_ connection: OriginConnection) {
         let origin = connection.origin
         do throws(TLSSetupError) {
@@ -66,6 +70,8 @@ extension OriginClient {
         }
     }
 
+    /// Makes a connection speak the negotiated protocol, or closes it if its handshake failed, and
+    /// notifies its transaction.
     private func tlsCompleted(
         _ connection: OriginConnection, _ result: Result<TLSParameters, TLSFailure>
     ) {

@@ -5,14 +5,23 @@ import Wire
 extension OriginClient {
     /// The decision how a transaction gets a connection.
     enum SharingDecision {
+        /// Join this shared connection.
         case join(OriginConnection)
+        /// Wait for a connection that another transaction opens;
         /// ``OriginTransaction/findConnection()`` or ``OriginTransaction/connectionOffered(to:)``
         /// follows.
         case wait
+        /// Open a connection of its own.
         case openOwn
+        /// Fail, because too many transactions wait.
         case refuse
     }
 
+    /// Decides whether a transaction joins a connection, waits for one or opens its own, and counts
+    /// it accordingly at ``sharedConnections``.
+    ///
+    /// A transaction with a protocol switch, or to an origin that cannot speak HTTP/2, opens its
+    /// own.
     func sharingDecision(for transaction: OriginTransaction) -> SharingDecision {
         let origin = transaction.request.origin
         guard transaction.request.upgrade.isEmpty, maySupportSharing(origin) else {
@@ -37,12 +46,17 @@ extension OriginClient {
         return (try? trustStore(for: origin))?.settings.protocols.contains(.http2) ?? false
     }
 
+    /// Returns true if a further transaction may join the connection now.
     private func isShareable(_ connection: OriginConnection) -> Bool {
         connection.isShared && !connection.isIdle && connection.availableStreams > 0
             && connection.generation == generation
     }
 
-    /// Records that a transaction opens a connection, or waits for a slot to do so.
+    /// Records that a transaction opens a connection for which others wait from now on; `hasSlot`
+    /// is false while it waits for a slot to do so.
+    ///
+    /// Without effect for a protocol switch, if the origin cannot speak HTTP/2, or if another
+    /// transaction is already opening one.
     func openingStarted(_ transaction: OriginTransaction, hasSlot: Bool) {
         let origin = transaction.request.origin
         guard transaction.request.upgrade.isEmpty else { return }
@@ -51,13 +65,17 @@ extension OriginClient {
         }
     }
 
-    /// Records that a transaction uses another connection than the one it was to open.
+    /// Records that a transaction uses another connection than the one it was to open, so that
+    /// those that waited for it proceed.
     func openingEnded(_ transaction: OriginTransaction) {
         let origin = transaction.request.origin
         run(sharedConnections.openingEnded(transaction.number, to: origin), at: origin)
     }
 
-    /// Records that the connection a transaction opened is open and in use by it.
+    /// Records that a transaction uses the connection it has opened.
+    ///
+    /// Those that waited for it join it if it speaks HTTP/2, and otherwise open connections of
+    /// their own.
     func connectionOpened(_ connection: OriginConnection, by transaction: OriginTransaction) {
         let origin = connection.origin
         guard connection.isShared else {
@@ -72,7 +90,10 @@ extension OriginClient {
         streamCapacityChanged(connection)
     }
 
-    /// Records that the capacity of a shared connection has changed.
+    /// Publishes how many more transactions a shared connection can carry, or that it accepts none,
+    /// and lets waiting transactions proceed.
+    ///
+    /// Without effect for a usable HTTP/1.1 connection.
     func streamCapacityChanged(_ connection: OriginConnection) {
         guard connection.isShared || connection.isUnusable else { return }
         let (id, origin) = (connection.id, connection.origin)
@@ -94,8 +115,9 @@ extension OriginClient {
 
     /// Records that a transaction has ended.
     ///
-    /// If it was opening the connection that others wait for, they fail with it when the failure is
-    /// the origin's; otherwise the next one opens a connection.
+    /// If it was opening the connection that others wait for, they fail with it when the failure
+    /// concerns every connection to the origin (name, address, TCP, TLS); otherwise the next one
+    /// opens a connection.
     func endSharing(_ transaction: OriginTransaction, _ failure: OriginFailure?) {
         let origin = transaction.request.origin
         guard sharedConnections.fetchEnded(transaction.number, origin) else { return }
@@ -107,6 +129,7 @@ extension OriginClient {
         }
     }
 
+    /// Schedules the next steps of transactions that waited.
     private func run(_ steps: [SharedConnections.Action], at origin: OriginAuthority) {
         for step in steps {
             switch step {
@@ -119,10 +142,13 @@ extension OriginClient {
         }
     }
 
+    /// Lets a waiting transaction look for a connection again, but not within the present call.
     private func scheduleConnectionSearch(_ number: UInt64) {
         loop.assumeIsolated().execute { [self] in transactions[number]?.findConnection() }
     }
 
+    /// Offers a connection to a transaction, or lets it search again if the connection is no longer
+    /// shareable; then publishes the capacity, because the transaction may not have used its place.
     private func offerConnection(
         _ number: UInt64, to id: OriginConnectionID, at origin: OriginAuthority
     ) {

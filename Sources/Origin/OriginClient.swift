@@ -79,8 +79,8 @@ package final class OriginClient {
         return fetch
     }
 
-    /// Returns the failure of a fetch of `key` if its origin's circuit is open; `nil` if a fetch
-    /// must be tried.
+    /// Returns the failure of a fetch of `key` if its origin's circuit is open; `nil` otherwise,
+    /// even if a fetch would fail for another reason.
     ///
     /// Cheaper than a fetch, for storms of misses at an origin that is down.
     package func circuitRefusal(ofKey key: Span<UInt8>) -> OriginFailure? {
@@ -112,7 +112,8 @@ package final class OriginClient {
 
     /// Adopts other rules and limits; transactions in progress keep those they started with.
     ///
-    /// Idle connections, which were opened under the old rules, are closed.
+    /// Connections opened under the old rules are not reused: idle ones are closed at once, others
+    /// after their fetches. Their TLS sessions are not resumed.
     /// ``OriginCoordinator/reconfigure(_:)`` adopts the node-wide limits.
     package func reconfigure(
         settings: OriginSettings, addressGuard: AddressGuard, patterns: [OriginPattern]
@@ -160,12 +161,14 @@ extension OriginClient {
         return allows(request.origin) ? nil : .originNotAllowed(request.origin)
     }
 
+    /// Returns true if the configuration allows fetching from `origin`.
     private func allows(_ origin: OriginAuthority) -> Bool {
         origin.isOperatorConfigured
             || patterns.contains { $0.matches(host: origin.host, port: origin.port) }
     }
 
-    /// Returns the trust store for `origin`.
+    /// Returns the trust store for `origin`: its own, the configured one, or the system's trust
+    /// anchors, which are loaded on first use.
     func trustStore(for origin: OriginAuthority) throws(TLSSetupError) -> OriginTrustStore {
         if let trust = origin.trustStore ?? settings.trustStore ?? systemTrustStore { return trust }
         let made = try OriginTrustStore(TLSClientSettings())
@@ -173,11 +176,13 @@ extension OriginClient {
         return made
     }
 
-    /// Returns the address guard for `origin`.
+    /// Returns the address guard for `origin`, which refuses nothing if the operator configured the
+    /// origin.
     func addressGuard(for origin: OriginAuthority) -> AddressGuard {
         origin.isOperatorConfigured ? .unrestricted : addressGuard
     }
 
+    /// Creates a transaction of `fetch` and lists it until it ends; the caller starts it.
     func makeTransaction(
         _ request: OriginFetchRequest, of fetch: OriginFetch, totalDeadline: Instant
     ) -> OriginTransaction {
@@ -189,13 +194,17 @@ extension OriginClient {
         return transaction
     }
 
+    /// Removes an ended transaction from the list; those that waited for its connection proceed or
+    /// fail with it.
     func transactionEnded(_ transaction: OriginTransaction, _ failure: OriginFailure?) {
         transactions[transaction.number] = nil
         endSharing(transaction, failure)
     }
 
-    /// Resolves the transaction's host, unless a proxy does; all transactions that wait for one
-    /// name share the look-up.
+    /// Resolves the transaction's host, unless a proxy does, and reports the outcome to the
+    /// transaction, at once or later.
+    ///
+    /// All transactions that wait for one name share the look-up.
     func resolve(for transaction: OriginTransaction) {
         let origin = transaction.request.origin
         if let literal = origin.literalAddress { return transaction.resolved(.success([literal])) }
@@ -215,8 +224,10 @@ extension OriginClient {
         if origin.literalAddress == nil { coordinator.expireAddresses(origin.host, now: now()) }
     }
 
-    /// Returns the idle connection to `origin` that was used last, for which admission control has
-    /// counted one less.
+    /// Returns the usable idle connection to `origin` that was used last; `nil` if there is none.
+    ///
+    /// Admission control must have subtracted one idle connection; further ones that turn out to be
+    /// unusable are reported to it here.
     func takeIdle(to origin: OriginAuthority) -> OriginConnection? {
         // Connections that have ended without admission control knowing yet.
         var over = 0
@@ -234,8 +245,11 @@ extension OriginClient {
         return nil
     }
 
-    /// Keeps a connection that completed a response for a later request, or assigns it to a waiting
-    /// one.
+    /// Keeps a connection that completed a response for a later request, assigns it to a waiting
+    /// transaction, or closes it.
+    ///
+    /// It is closed if it must not be reused, or if a transaction on another loop waits for its
+    /// slot.
     func release(_ connection: OriginConnection) {
         guard !isShutDown, !connection.isUnusable, connection.generation == generation else {
             return connection.close()
@@ -259,7 +273,8 @@ extension OriginClient {
 // MARK: - Connections
 
 extension OriginClient {
-    /// Creates a connection to be opened, and counts it; `nil` if the maximum number is busy.
+    /// Creates a connection to be opened, and counts it, closing the oldest idle one if the maximum
+    /// is reached; `nil` if all are busy.
     func beginConnecting(for origin: OriginAuthority) -> OriginConnection? {
         switch pool.reserveConnection() {
         case .open: break
@@ -274,6 +289,8 @@ extension OriginClient {
         return connection
     }
 
+    /// Stops counting a connection that is closed, and returns its slot; without effect if
+    /// repeated.
     func connectionClosed(_ connection: OriginConnection) {
         guard connections.removeValue(forKey: connection.id) != nil else { return }
         connection.channelClosed()
@@ -290,6 +307,7 @@ extension OriginClient {
         connection.close()
     }
 
+    /// Stops counting a connection as idle at admission control.
     private func markBusy(_ connection: OriginConnection) {
         guard connection.isIdle else { return }
         connection.isIdle = false
@@ -302,6 +320,7 @@ extension OriginClient {
         idleTimer = nil
     }
 
+    /// Schedules the closing of idle connections whose time limit expires, unless it is scheduled.
     private func armIdleTimer() {
         guard idleTimer == nil, let deadline = pool.deadline else { return }
         idleTimer = loop.schedule(at: deadline, now: now()) { [weak self] in
@@ -316,7 +335,8 @@ extension OriginClient {
 // MARK: - Notifications of the coordinator
 
 extension OriginClient {
-    /// Notifies a waiting transaction that it has a slot for a connection to `origin`.
+    /// Notifies a waiting transaction that it has a slot for a connection to `origin`; returns the
+    /// slot if the transaction has ended.
     func slotGranted(_ number: UInt64, at origin: OriginAuthority) {
         guard let transaction = transactions[number] else {
             return coordinator.connectionClosed(origin)
@@ -324,11 +344,13 @@ extension OriginClient {
         transaction.slotGranted()
     }
 
+    /// Fails a waiting transaction because the circuit of its origin has opened.
     func circuitOpened(_ number: UInt64, retryAfter: Interval) {
         transactions[number]?.circuitOpened(retryAfter: retryAfter)
     }
 
-    /// Closes an idle connection, because a transaction on another loop waits for its slot.
+    /// Closes an idle connection, because a transaction on another loop waits for its slot;
+    /// notifies the coordinator if there is none.
     func closeIdleConnection(to origin: OriginAuthority) {
         guard let connection = takeIdle(to: origin) else {
             return coordinator.noIdleConnectionClosed(origin)

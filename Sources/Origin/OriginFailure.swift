@@ -64,10 +64,13 @@ package indirect enum OriginFailure: Error, Hashable, Sendable {
 package enum TransactionPhase: Hashable, Sendable {
     /// Name look-up; it shares the connect limit.
     case resolving
+    /// Connecting to an address, or through a proxy.
     case connecting
     /// TLS handshake; it shares the connect limit.
     case handshaking
+    /// From the request to the end of the response head.
     case awaitingHead
+    /// Waiting for bytes of the body.
     case readingBody
     /// Body bytes arrived, but below the minimum rate.
     case readingSlowly
@@ -77,7 +80,9 @@ package enum TransactionPhase: Hashable, Sendable {
 
 /// A limit of this node that makes a fetch fail.
 package enum OriginLimit: Hashable, Sendable {
+    /// All connections of the event loop are busy.
     case connections
+    /// Too many names are being looked up.
     case lookups
     /// The origin's queue is full.
     case queue
@@ -116,8 +121,11 @@ extension OriginFailure {
         if case .redirected(_, let failure) = self { failure.underlying } else { self }
     }
 
-    /// True if the failure counts towards opening the origin's circuit: it concerns the origin or
-    /// the path to it, not the content of one response and not this node.
+    /// True if the failure counts towards opening the origin's circuit: no connection, or no
+    /// complete, well-formed response in time.
+    ///
+    /// Name look-ups, limits on sizes, redirects and the whole time, certificates, TLS versions,
+    /// and failures of this node do not count.
     package var isOriginFailure: Bool {
         switch self {
         // The whole fetch may have taken too long because its reader did.
@@ -168,8 +176,9 @@ extension OriginFailure {
         }
     }
 
-    /// True if the failure is already reported once per origin, through the ``OriginCoordinator``,
-    /// so that a log line per fetch would add nothing.
+    /// True if a log line per fetch would add nothing: for an open circuit or a TLS failure, which
+    /// the ``OriginCoordinator`` reports once per origin, and for a shutdown or overload of this
+    /// node.
     package var isReportedOnce: Bool {
         if retryAfter != nil { return true }
         if case .tls = underlying { return true }
@@ -191,8 +200,8 @@ extension TLSFailure {
 
     /// True if the failure counts against the origin or the path to it.
     ///
-    /// Certificate and version errors do not: an operator has to fix them and needs the exact cause
-    /// in every log line.
+    /// Certificate and version errors do not: an operator has to fix them, and an open circuit
+    /// would hide the exact cause.
     fileprivate var isOriginFailure: Bool {
         switch cause {
         case .truncated, .notTLS, .alert, .inputLimitExceeded, .malformed: true

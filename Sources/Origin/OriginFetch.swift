@@ -72,12 +72,14 @@ package final class OriginFetch {
     private var transaction: OriginTransaction?
     /// The request to send once the redirect's body has ended.
     private var redirectRequest: OriginFetchRequest?
+    /// Bytes of the redirect's body that were read and discarded.
     private var discardedBytes = 0
     private var discardTimer: Scheduled<Void>?
 
-    /// Limits, in bytes and in time, on reading the body of a redirect to keep its connection,
-    /// which is cheaper than a new one.
+    /// Maximum size in bytes of a redirect's body that is read to keep its connection, which is
+    /// cheaper than a new one.
     private static let discardedBytesMax = 16 << 10
+    /// Maximum time for which the body of a redirect is read.
     private static let discardLimit = Interval.milliseconds(250)
 
     /// True between ``pause()`` and ``resume()``.
@@ -95,37 +97,40 @@ package final class OriginFetch {
             from: request.key, followedMax: followsRedirects ? client.settings.redirectsMax : 0)
     }
 
-    /// Stops reading from the origin until ``resume()``.
+    /// Stops the delivery of the response until ``resume()``.
     ///
-    /// At most one read in progress is still delivered. If the origin closes the connection
-    /// meanwhile, the part of the body in the kernel's buffer is read and held here.
+    /// What still arrives is held here: over HTTP/1.1, the read in progress, and what is in the
+    /// kernel's buffer if the origin closes the connection; over HTTP/2, up to the window of the
+    /// stream.
     package func pause() {
         client.loop.assertInEventLoop()
         isPaused = true
         transaction?.pause()
     }
 
-    /// Resumes reading, starting with held data.
+    /// Resumes the delivery of the response, starting with held data.
     package func resume() {
         client.loop.assertInEventLoop()
         isPaused = false
         transaction?.resume()
     }
 
-    /// True if requests wait for a connection to the current origin.
+    /// True if requests of any loop wait for a connection to the current origin; false once the
+    /// fetch is over.
     package var isContended: Bool {
         client.loop.assertInEventLoop()
         return transaction.map { client.coordinator.isContended($0.request.origin) } ?? false
     }
 
-    /// Exempts the response body from the minimum rate.
+    /// Exempts the body of the current response from the minimum rate; the response to a followed
+    /// redirect is not exempt.
     package func waiveMinimumRate() {
         client.loop.assertInEventLoop()
         transaction?.waiveMinimumRate()
     }
 
-    /// True if the origin accepts a piece of the request body now; false before there is a
-    /// connection, and when the body has ended.
+    /// True if the connection accepts a piece of the request body now; false before there is one,
+    /// and when the body has ended.
     ///
     /// A piece sent while it is false is held until it can be written. That suits the few bytes
     /// that arrived with a client's head, and no more.
@@ -134,7 +139,7 @@ package final class OriginFetch {
         return transaction?.isWritable ?? false
     }
 
-    /// True until the whole request body was sent, or the rest is not needed.
+    /// True until the whole request body was supplied, or the rest is not needed.
     ///
     /// The rest is not needed when the origin refused the request (status 400 or above, RFC 9112
     /// §9.5), when its response is complete, or when the fetch is over. Pieces sent later are
@@ -144,7 +149,7 @@ package final class OriginFetch {
         return transaction?.acceptsBody ?? false
     }
 
-    /// Sends the next piece of the request body, without framing.
+    /// Sends the next piece of the request body, without framing; drops it unless ``acceptsBody``.
     ///
     /// Bytes beyond the announced length are dropped. Afterwards, ``isWritable`` shows whether to
     /// continue at once or at ``OriginFetchDelegate/originBecameWritable()``. A piece should have
@@ -154,8 +159,10 @@ package final class OriginFetch {
         transaction?.send(body: piece)
     }
 
-    /// Ends the request body; without effect if its announced length has been reached.
+    /// Ends a request body without an announced length; after a protocol switch, the fetch then
+    /// ends once everything is written.
     ///
+    /// A body with a length ends by itself: it is not ended here, even if bytes are missing.
     /// Trailers are written only after a chunked body.
     package func endBody(trailers: Trailers = Trailers()) {
         client.loop.assertInEventLoop()
@@ -169,7 +176,8 @@ package final class OriginFetch {
         finish()
     }
 
-    /// Starts a transaction; no callback happens before this method returns.
+    /// Starts the transaction of `request`, the first one or that of a redirect; no callback
+    /// happens before this method returns.
     func begin(_ request: OriginFetchRequest) {
         let hop = client.makeTransaction(request, of: self, totalDeadline: totalDeadline)
         self.transaction = hop
@@ -177,6 +185,8 @@ package final class OriginFetch {
         client.loop.assumeIsolated().execute { hop.start() }
     }
 
+    /// Cancels the transaction and releases the delegate; returns it for its last call, or `nil` if
+    /// the fetch is over.
     @discardableResult
     private func finish() -> (any OriginFetchDelegate)? {
         redirectRequest = nil
@@ -192,6 +202,8 @@ package final class OriginFetch {
 // MARK: - Events of the transaction
 
 extension OriginFetch {
+    /// Delivers the final head, or reports a redirect and reads its body, if that is short, before
+    /// following it.
     func responseHeadReceived(
         _ head: ResponseHead, bodyLength: UInt64?, requestedAt: Instant, respondedAt: Instant
     ) {
@@ -230,6 +242,7 @@ extension OriginFetch {
         delegate?.originInterimResponseReceived(head)
     }
 
+    /// Delivers trailers, except those of a redirect that is followed.
     func trailersReceived(_ trailers: Trailers) {
         if redirectRequest == nil { delegate?.originTrailersReceived(trailers) }
     }
@@ -238,18 +251,23 @@ extension OriginFetch {
         delegate?.originBecameWritable()
     }
 
+    /// Delivers a piece of the body; discards that of a redirect, which is followed at once if the
+    /// body is too long.
     func bodyReceived(_ body: ByteBuffer) {
         guard redirectRequest != nil else { return delegate?.originBodyReceived(body) ?? () }
         discardedBytes += body.readableBytes
         if discardedBytes > Self.discardedBytesMax { followRedirect() }
     }
 
+    /// Ends the fetch, or follows the redirect whose body has ended.
     func transactionEnded(delimitedByClose: Bool) {
         guard redirectRequest == nil else { return followRedirect() }
         transaction = nil
         finish()?.originResponseEnded(delimitedByClose: delimitedByClose)
     }
 
+    /// Fails the fetch; if only the body of a redirect is missing, the redirect is followed
+    /// instead, except at a shutdown.
     func transactionFailed(_ failure: OriginFailure) {
         // The redirect itself was understood; only the discarded part of its body is missing.
         guard redirectRequest == nil || failure == .shuttingDown else { return followRedirect() }
@@ -262,6 +280,8 @@ extension OriginFetch {
         finish()?.originFetchFailed(.redirected(to: origin, failure))
     }
 
+    /// Cancels the transaction of the pending redirect and sends the next request; without effect
+    /// if none is pending.
     private func followRedirect() {
         guard let request = redirectRequest, delegate != nil else { return }
         redirectRequest = nil

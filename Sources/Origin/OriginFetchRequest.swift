@@ -16,7 +16,7 @@ package struct OriginFetchRequest: Hashable, Sendable {
     package let bytes: [UInt8]
     /// The framing of the body, which is sent through the ``OriginFetch``.
     package let body: RequestBodyFraming
-    /// True if the response has no body, whatever its fields say (RFC 9110 §9.3.2).
+    /// True for HEAD, whose response has no body, whatever its fields say (RFC 9110 §9.3.2).
     package let isHead: Bool
     /// True if the request may be sent twice, so that a connection that turns out to be closed may
     /// be replaced (RFC 9110 §9.2.2, RFC 9112 §9.3.1).
@@ -37,7 +37,7 @@ package struct OriginFetchRequest: Hashable, Sendable {
     /// Field lines that are sent to the origin of ``key`` only.
     private let originOnlyFields: [FieldSetting]
 
-    /// True if the request contains User-Agent.
+    /// True if this node's own User-Agent is sent, unless another line sets one.
     private let sendsUserAgent: Bool
 
     /// The value of User-Agent.
@@ -114,10 +114,11 @@ package struct OriginFetchRequest: Hashable, Sendable {
         return XXH64.hash(path.span, seed: 0)
     }
 
-    /// Returns the same request for the target of a redirect; `nil` if `key` is not a canonical
-    /// key.
+    /// Returns the request for the target of a redirect, without the origin-only fields if its
+    /// origin is another one; `nil` if `key` is not a canonical key.
     ///
     /// The validators stay: they belong to the stored response, whichever URL it came from.
+    /// ``bodyBytesMax`` and ``totalLimit`` are not inherited.
     func redirected(to key: [UInt8]) -> OriginFetchRequest? {
         let isSameOrigin = OriginAuthority(ofKey: key.span) == origin
         var request = OriginFetchRequest(

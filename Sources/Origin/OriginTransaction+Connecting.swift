@@ -5,6 +5,7 @@ import Wire
 // MARK: - Obtaining a connection
 
 extension OriginTransaction {
+    /// Starts to look for a connection; fails if the client does not try the request at all.
     func start() {
         guard !stateMachine.isFinished else { return }
         if let failure = client.refusal(of: request) {
@@ -14,6 +15,8 @@ extension OriginTransaction {
     }
 
     /// Looks for a connection; called again when the awaited one is available, or will not be.
+    ///
+    /// Without effect while the transaction has or opens a connection, or waits for a slot.
     func findConnection() {
         guard stateMachine.needsConnection, !isQueued else { return }
         switch client.sharingDecision(for: self) {
@@ -24,8 +27,8 @@ extension OriginTransaction {
         }
     }
 
-    /// Offers a shared connection with capacity; the transaction may have found or started another
-    /// one meanwhile.
+    /// Joins a shared connection that has capacity, if admission control agrees; without effect if
+    /// the transaction has found or started another one meanwhile.
     func connectionOffered(to connection: OriginConnection) {
         guard stateMachine.needsConnection else { return }
         guard isQueued else { return requestAdmission(joining: connection) }
@@ -34,6 +37,7 @@ extension OriginTransaction {
         join(connection)
     }
 
+    /// Requests admission and carries out the decision; `connection` is the one to join, if any.
     private func requestAdmission(joining connection: OriginConnection?) {
         let now = client.now()
         let admission = client.coordinator.requestAdmission(
@@ -67,18 +71,21 @@ extension OriginTransaction {
         }
     }
 
-    /// Fails the transaction because the awaited connection could not be opened.
+    /// Fails the transaction because the awaited connection could not be opened, unless it has
+    /// another one or waits for a slot.
     func openingFailed(_ failure: OriginFailure) {
         guard stateMachine.needsConnection, !isQueued else { return }
         perform(stateMachine.refused(failure))
     }
 
+    /// Sends the request on a connection that other transactions use too.
     private func join(_ connection: OriginConnection) {
         use(connection)
         perform(stateMachine.connectionReused(isShared: true, now: client.now()))
         client.streamCapacityChanged(connection)
     }
 
+    /// Starts to open a connection in the slot that admission control has counted.
     private func slotAcquired(_ now: Instant) {
         holdsSlot = true
         client.openingStarted(self, hasSlot: true)
@@ -106,6 +113,7 @@ extension OriginTransaction {
         slotAcquired(client.now())
     }
 
+    /// Fails the transaction, which waits for a slot, because the circuit has opened.
     func circuitOpened(retryAfter: Interval) {
         isQueued = false
         perform(stateMachine.refused(.circuitOpen(request.origin, retryAfter: retryAfter)))
@@ -123,10 +131,13 @@ extension OriginTransaction {
         }
     }
 
+    /// Returns the number of an attempt; `nil` if it was given up.
     private func number(of attempt: OriginConnection) -> Int? {
         attempts.first { $0.value === attempt }?.key
     }
 
+    /// Processes the connection of an attempt, connected to `remote`; without effect for an attempt
+    /// given up.
     func attemptSucceeded(_ attempt: OriginConnection, remote: ConnectTarget?) {
         guard let number = number(of: attempt) else { return }
         perform(
@@ -135,7 +146,8 @@ extension OriginTransaction {
                 now: client.now()))
     }
 
-    /// Processes the failure of an attempt; `isLocal` if this process lacks a resource for it.
+    /// Processes the failure of an attempt; `isLocal` if this process lacks a resource for it,
+    /// which fails the transaction if no other attempt is in progress.
     func attemptFailed(_ attempt: OriginConnection, reason: String, isLocal: Bool = false) {
         guard let number = number(of: attempt) else { return }
         attempts[number] = nil
@@ -150,6 +162,7 @@ extension OriginTransaction {
 // MARK: - Attempts
 
 extension OriginTransaction {
+    /// Processes the outcome of the name look-up.
     func resolved(_ result: Result<[IPAddress], ResolveFailure>) {
         switch result {
         case .success(let addresses):
@@ -161,14 +174,20 @@ extension OriginTransaction {
         }
     }
 
+    /// Connects by name, because a proxy resolves it.
     func resolutionDelegatedToProxy() {
         perform(stateMachine.resolutionDelegatedToProxy(now: client.now()))
     }
 
+    /// Fails the transaction because too many names are being looked up.
     func lookupsExhausted() {
         perform(stateMachine.refused(.overloaded(.lookups)))
     }
 
+    /// Starts attempt `number`, in the slot held or in a further one that is counted here.
+    ///
+    /// If no connection may be opened, the attempt fails, and so does the transaction if it has no
+    /// other.
     func connect(to target: ConnectTarget, _ number: Int) {
         if !holdsSlot { client.coordinator.connectionOpened(request.origin) }
         holdsSlot = true
@@ -189,6 +208,8 @@ extension OriginTransaction {
         client.connect(attempt, to: target)
     }
 
+    /// Sends the request on a pooled connection; those that waited for this transaction to open one
+    /// proceed.
     private func reuse(_ connection: OriginConnection) {
         use(connection)
         perform(stateMachine.connectionReused(isShared: connection.isShared, now: client.now()))
@@ -196,13 +217,14 @@ extension OriginTransaction {
         client.openingEnded(self)
     }
 
+    /// Takes a connection, or a new stream of it, for the request.
     func use(_ connection: OriginConnection) {
         transport = connection.makeTransport(self)
         address = connection.address
         isConnectionShared = connection.isShared
     }
 
-    /// Prepares to send the request again, on any connection.
+    /// Releases the connection or stream, and soon looks for another one to send the request again.
     func restart() {
         transport?.release(closing: true)
         transport = nil
@@ -215,14 +237,15 @@ extension OriginTransaction {
         schedule { [self] in findConnection() }
     }
 
+    /// Closes the connections of all attempts in progress.
     func cancelAttempts() {
         let given = attempts.values
         attempts = [:]
         for attempt in given { attempt.close() }
     }
 
-    /// Closes the pooled connection that turned out to be closed, and keeps its slot for the next
-    /// one.
+    /// Closes the pooled connection that turned out to be closed, and counts a slot for the next
+    /// one; without effect if there is none.
     func abandonConnection() {
         guard let transport else { return }
         self.transport = nil

@@ -20,14 +20,22 @@ final class OriginTransaction {
     var address: IPAddress?
     /// True if the connection may carry other transactions too.
     var isConnectionShared = false
+    /// Connections that are being opened, by the number of the attempt.
     var attempts: [Int: OriginConnection] = [:]
+    /// True while a slot is counted for a connection that is not started.
     var holdsSlot = false
+    /// True while the transaction waits for a slot in the queue of admission control.
     var isQueued = false
+    /// True once admission control has admitted or queued the transaction, and must be told of its
+    /// end.
     var isAdmitted = false
+    /// True once the final head was received.
     private var hasResponseHead = false
     private var timer: Scheduled<Void>?
     private var timerDue = Instant.distantFuture
+    /// When the request was written, the last time if it was sent again.
     private var requestedAt = Instant.zero
+    /// True if the connection can carry another request after the complete response.
     private var isReusable = false
     private var outgoing: OutgoingBody
     /// True while a part of the body is being written; no notification of writability is sent
@@ -58,6 +66,7 @@ final class OriginTransaction {
 
     var isFinished: Bool { stateMachine.isFinished }
 
+    /// Stops the delivery of the response, and suspends the limits on the origin's silence.
     func pause() {
         guard !isPaused, !stateMachine.isFinished else { return }
         isPaused = true
@@ -65,6 +74,7 @@ final class OriginTransaction {
         armTimer()
     }
 
+    /// Restarts the limits on the origin's silence, and delivers held data.
     func resume() {
         guard isPaused, !stateMachine.isFinished else { return }
         isPaused = false
@@ -88,10 +98,12 @@ final class OriginTransaction {
 // MARK: - Events
 
 extension OriginTransaction {
+    /// Fails the transaction because the client shuts down.
     func shutDown() {
         perform(stateMachine.refused(.shuttingDown))
     }
 
+    /// Records that a read brought bytes for the transaction, before they are parsed.
     func bytesReceived(_ count: Int) {
         stateMachine.bytesReceived(count, now: client.now())
     }
@@ -118,11 +130,14 @@ extension OriginTransaction {
         }
     }
 
+    /// Processes the end of the connection's or stream's input, after all received data was
+    /// delivered.
     func inputClosed(_ end: InputCloseReason) {
         perform(stateMachine.inputClosed(end, now: client.now()))
     }
 
-    /// Reports that the origin has not processed the request.
+    /// Sends the request again because the origin has not processed it; fails if it was sent again
+    /// before, or if a part of its body was sent.
     func streamRefused() {
         perform(stateMachine.streamRefused(now: client.now()))
     }
@@ -134,6 +149,8 @@ extension OriginTransaction {
         client.loop.assumeIsolated().execute(task)
     }
 
+    /// Delivers the final head; after a refusal (status 400 or above) the rest of the request body
+    /// is dropped, after a 101 both bodies carry the other protocol.
     private func responseHeadReceived(_ head: FramedResponseHead) {
         let now = client.now()
         hasResponseHead = true
@@ -174,15 +191,21 @@ extension OriginTransaction {
 // MARK: - The request's body
 
 extension OriginTransaction {
+    /// True if the body is not complete and the transport accepts a piece of it now.
     var isWritable: Bool { acceptsBody && transport?.isWritable == true }
+    /// True until the whole request body was supplied, or the rest is not needed.
     var acceptsBody: Bool { !stateMachine.isFinished && outgoing.isOpen }
 
+    /// Writes or holds a piece of the request body; drops it unless ``acceptsBody``.
     func send(body piece: ByteBuffer) {
         guard acceptsBody else { return }
         outgoing.append(piece)
         sendQueuedBody()
     }
 
+    /// Ends the request body; without effect unless ``acceptsBody``.
+    ///
+    /// After a protocol switch, this ends the transaction once everything is written.
     func endBody(_ trailers: Trailers) {
         guard acceptsBody else { return }
         outgoing.end(trailers)
@@ -196,6 +219,8 @@ extension OriginTransaction {
         sendQueuedBody { transport.write($0) }
     }
 
+    /// Passes the queued body to `write`, and restarts the limit on the origin's silence if there
+    /// is any.
     private func sendQueuedBody(_ write: (OutgoingBodyPart) -> Void) {
         let wasSending = isSending
         isSending = true
@@ -206,7 +231,10 @@ extension OriginTransaction {
         armTimer()
     }
 
-    /// Reports that the kernel has accepted everything written so far.
+    /// Reports that no written byte of a request with a body is pending: the origin's silence is
+    /// limited from now on, unless the caller must supply more.
+    ///
+    /// After a protocol switch, the transaction ends if the caller has ended its side.
     func requestWritten() {
         guard isSwitched || !request.body.isEmpty, !stateMachine.isFinished else { return }
         // One side has ended, which ends the other.
@@ -216,7 +244,8 @@ extension OriginTransaction {
         armTimer()
     }
 
-    /// Reports that the connection accepts more.
+    /// Notifies the fetch that it may send more, unless the body has ended or a part of it is just
+    /// being written.
     func connectionBecameWritable() {
         guard !isSending, isWritable else { return }
         fetch?.becameWritable()
@@ -230,6 +259,7 @@ extension OriginTransaction {
         OriginAdmission.TransactionID(loop: client.loopNumber, transaction: number)
     }
 
+    /// Carries out an effect of the state machine.
     func perform(_ effect: TransactionEffect) {
         switch effect {
         case .wait: armTimer()
@@ -279,7 +309,11 @@ extension OriginTransaction {
         return .failed(transport == nil ? .connection : .response(path: request.pathHash))
     }
 
-    /// Releases all resources; returns the fetch for its last callback.
+    /// Releases all resources and reports `outcome` to admission control; returns the fetch for its
+    /// last callback.
+    ///
+    /// With `closing`, the connection is closed or the stream reset; otherwise it can carry another
+    /// request.
     @discardableResult
     private func finish(
         closing: Bool, _ outcome: OriginAdmission.Outcome, _ failure: OriginFailure? = nil

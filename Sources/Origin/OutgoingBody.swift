@@ -35,7 +35,7 @@ struct OutgoingBody {
     var isOpen: Bool { state == .open }
     var isComplete: Bool { state == .complete }
 
-    /// Appends a piece; an empty one has no effect.
+    /// Appends a piece; ignores bytes beyond the announced length, and everything after the end.
     mutating func append(_ piece: ByteBuffer) {
         guard state == .open, piece.readableBytes > 0 else { return }
         guard framing != .chunked, framing != .upgraded else { return pendingPieces.append(piece) }
@@ -48,7 +48,9 @@ struct OutgoingBody {
         if remaining == 0 { state = .complete }
     }
 
-    /// Marks the body as complete.
+    /// Marks a body without a length as complete, followed by `trailers`.
+    ///
+    /// A body with a length completes by itself, and never does if bytes are missing.
     mutating func end(_ trailers: Trailers) {
         // A body with missing bytes never becomes complete.
         guard state == .open, framing == .chunked || remaining == 0 else { return }
@@ -56,7 +58,8 @@ struct OutgoingBody {
         self.trailers = trailers
     }
 
-    /// Removes and returns the part that can be written now.
+    /// Removes and returns the pieces that wait, with the end of the body if it is reached; may be
+    /// empty.
     mutating func takePart() -> OutgoingBodyPart {
         defer { pendingPieces = [] }
         var parts = OutgoingBodyPart(pieces: pendingPieces, isChunked: framing == .chunked)
@@ -67,7 +70,7 @@ struct OutgoingBody {
         return parts
     }
 
-    /// Stops the body; no further piece is accepted.
+    /// Stops an incomplete body: no further piece is accepted, and its end is never written.
     mutating func stop() {
         guard state == .open else { return }
         state = .stopped
@@ -90,7 +93,8 @@ struct OutgoingBodyPart {
 
     var isEmpty: Bool { pieces.isEmpty && end == nil }
 
-    /// The part in HTTP/1.1 framing (RFC 9112 §7.1).
+    /// The part in HTTP/1.1 framing: in chunks if the body is chunked (RFC 9112 §7.1), otherwise
+    /// unchanged.
     var framed: [ByteBuffer] {
         guard isChunked else { return pieces }
         var framed: [ByteBuffer] = []

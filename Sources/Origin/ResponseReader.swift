@@ -70,6 +70,7 @@ package struct ResponseReader: ~Copyable {
         }
     }
 
+    /// Parses a head; keeps the beginning of an incomplete one until the next read.
     private mutating func readHead(_ buffer: inout ByteBuffer) -> ResponseEvent {
         if partialHead.readableBytes > 0 {
             partialHead.writeBuffer(&buffer)
@@ -100,6 +101,7 @@ package struct ResponseReader: ~Copyable {
         }
     }
 
+    /// Extracts a piece of the body, its trailers or its end.
     private func readBody(
         _ decoder: inout BodyDecoder, _ buffer: inout ByteBuffer
     ) -> ResponseEvent {

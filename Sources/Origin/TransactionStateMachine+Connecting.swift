@@ -38,6 +38,7 @@ extension TransactionStateMachine {
         return openNewConnection(now: now)
     }
 
+    /// Requests the addresses of the origin, and starts the connect limit.
     mutating func openNewConnection(now: Instant) -> TransactionEffect {
         state = .resolving
         isShared = false
@@ -51,7 +52,8 @@ extension TransactionStateMachine {
         fail(failure)
     }
 
-    /// Starts connecting to those of `addresses` that `addressGuard` allows.
+    /// Starts connecting to those of `addresses` that `addressGuard` allows, in alternating
+    /// families and up to a maximum number; fails if there is none.
     package mutating func resolved(
         _ addresses: [IPAddress], addressGuard: AddressGuard, now: Instant
     ) -> TransactionEffect {
@@ -73,6 +75,7 @@ extension TransactionStateMachine {
         return beginRace(HappyEyeballs([.name]), now: now)
     }
 
+    /// Starts the first attempt of a race.
     private mutating func beginRace(_ race: HappyEyeballs, now: Instant) -> TransactionEffect {
         state = .connecting
         self.race = race
@@ -135,7 +138,8 @@ extension TransactionStateMachine {
         return perform(step)
     }
 
-    /// Records that an attempt failed.
+    /// Records that an attempt failed, and starts the next one; fails the transaction after the
+    /// last.
     package mutating func attemptFailed(
         _ attempt: Int, reason: String, now: Instant
     ) -> TransactionEffect {
@@ -143,6 +147,8 @@ extension TransactionStateMachine {
         return perform(race.attemptFailed(attempt, reason: reason, now: now))
     }
 
+    /// Translates a step of the race into an effect; fails the transaction if every attempt has
+    /// failed.
     mutating func perform(_ step: HappyEyeballs.Step) -> TransactionEffect {
         switch step {
         case .wait: .wait
@@ -152,6 +158,8 @@ extension TransactionStateMachine {
         }
     }
 
+    /// Starts the head limit and sends the request on `attempt`, or on the pooled connection if it
+    /// is `nil`.
     private mutating func beginRequest(now: Instant, attempt: Int?) -> TransactionEffect {
         mayBeStale = attempt == nil
         headBytes = 0

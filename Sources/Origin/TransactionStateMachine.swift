@@ -4,9 +4,9 @@ package import Wire
 /// The state machine of one transaction: addresses, time limits, the single retry, and the meaning
 /// of the end of input.
 ///
-/// Every event takes the time and returns one effect for the caller to perform. Once finished,
-/// every event returns `.wait`, so exactly one of `.finish` and `.fail` is returned, and none after
-/// ``cancelled()``. A value without I/O; times are of the boot clock.
+/// An event returns at most one effect, which the caller performs. An event that no longer concerns
+/// the state, and every one once finished, returns `.wait`; so exactly one of `.finish` and `.fail`
+/// is returned, and none after ``cancelled()``. A value without I/O; times are of the boot clock.
 package struct TransactionStateMachine: Sendable {
     enum State: Hashable, Sendable {
         /// No connection is requested, or no longer. → queued, resolving, awaitingHead, finished
@@ -39,6 +39,7 @@ package struct TransactionStateMachine: Sendable {
     private var isBodySent = false
     let hasBody: Bool
     var requestProgress = RequestBodyProgress.complete
+    /// True once the request was sent again.
     var hasRetried = false
     private var isPaused = false
     /// Bytes received since the request was sent, while awaiting the head.
@@ -50,9 +51,12 @@ package struct TransactionStateMachine: Sendable {
     /// Body bytes received in the window that ends at `rateDeadline`.
     private var rateBytes = 0
     private var isMinimumRateWaived = false
+    /// The end of the window in which a minimum of body bytes is due; the distant future without a
+    /// minimum.
     private var rateDeadline = Instant.distantFuture
     /// The end of the state's own limit; ignored while paused.
     var stateDeadline = Instant.distantFuture
+    /// The latest end of the look-up, all attempts and handshakes together.
     var connectDeadline = Instant.distantFuture
     let totalDeadline: Instant
 
@@ -82,7 +86,7 @@ package struct TransactionStateMachine: Sendable {
     /// True while no connection is in use or being opened for the transaction.
     package var needsConnection: Bool { state == .created || state == .queued }
 
-    /// The instant at which ``ticked(now:)`` is due.
+    /// The instant at which ``ticked(now:)`` is due; the distant future once finished.
     package var deadline: Instant {
         guard state != .finished else { return .distantFuture }
         switch state {
@@ -97,8 +101,8 @@ package struct TransactionStateMachine: Sendable {
 
 /// The progress of writing a request.
 package enum RequestBodyProgress: Hashable, Sendable {
-    /// Everything supplied has been written and the caller must supply more: no limit on the origin
-    /// runs. → writing, complete
+    /// Everything supplied has been written and the caller must supply more: the limits on the
+    /// origin's silence do not run. → writing, complete
     case awaitingCaller
     /// A part is not yet written. → writing, awaitingCaller, complete
     case writing
@@ -144,10 +148,10 @@ package enum TransactionEffect: Hashable, Sendable {
 // MARK: - The request's body
 
 extension TransactionStateMachine {
-    /// Records that a part of the request body was supplied or written.
+    /// Records the progress of the request body, once the request is sent; without effect before.
     ///
     /// This restarts the limit on the origin's silence, which is suspended while the caller has to
-    /// supply more.
+    /// supply more. Once a part is being written, the request is not sent again.
     package mutating func requestBodyProgressed(_ progress: RequestBodyProgress, now: Instant) {
         switch state {
         case .awaitingHead: stateDeadline = now + settings.headLimit
@@ -165,7 +169,8 @@ extension TransactionStateMachine {
 // MARK: - The response
 
 extension TransactionStateMachine {
-    /// Records that a read brought bytes.
+    /// Records that a read brought bytes: the connection is not stale, the limit on silence within
+    /// a body restarts, and the bytes count towards its minimum rate.
     package mutating func bytesReceived(_ count: Int, now: Instant) {
         switch state {
         case .awaitingHead:
@@ -213,7 +218,8 @@ extension TransactionStateMachine {
         return fail(.tooManyInterimResponses(max: settings.interimResponsesMax))
     }
 
-    /// Records the final head.
+    /// Records the final head and starts the limits on the body; fails if its Content-Length
+    /// exceeds the maximum size.
     package mutating func responseHeadReceived(_ framing: BodyFraming, now: Instant)
         -> TransactionEffect
     {
@@ -228,7 +234,7 @@ extension TransactionStateMachine {
         return .wait
     }
 
-    /// Records body bytes, without chunk framing.
+    /// Counts body bytes, without chunk framing; fails if they exceed the maximum size.
     package mutating func bodyReceived(_ count: Int) -> TransactionEffect {
         bodyBytes += UInt64(count)
         guard bodyBytes > settings.bodyBytesMax else { return .wait }
@@ -249,6 +255,9 @@ extension TransactionStateMachine {
 
     /// Processes the end of the connection's or stream's input; all earlier bytes have been
     /// reported.
+    ///
+    /// It completes a body that only an orderly close delimits. On a stale connection the request
+    /// is sent again, once, if it is safe to repeat. Otherwise the transaction fails.
     package mutating func inputClosed(_ end: InputCloseReason, now: Instant) -> TransactionEffect {
         switch state {
         case .awaitingHead where mayBeStale && !hasRetried && isRepeatable:
@@ -274,6 +283,7 @@ extension TransactionStateMachine {
         return restart()
     }
 
+    /// Starts over with the search for a connection.
     private mutating func restart() -> TransactionEffect {
         state = .created
         stateDeadline = .distantFuture
@@ -289,6 +299,8 @@ extension TransactionStateMachine {
         }
     }
 
+    /// Completes a body that an orderly close delimits; otherwise fails, because the body is
+    /// incomplete.
     private mutating func bodyInputClosed(_ end: InputCloseReason) -> TransactionEffect {
         if let failure = closeFailure(of: end) { return fail(failure) }
         switch framing {
@@ -308,7 +320,8 @@ extension TransactionStateMachine {
 // MARK: - Time and the caller
 
 extension TransactionStateMachine {
-    /// Processes expired limits, if ``deadline`` has passed.
+    /// Processes what is due at ``deadline``: an expired limit, the next connection attempt, or the
+    /// check of the minimum rate; without effect before.
     package mutating func ticked(now: Instant) -> TransactionEffect {
         guard now >= deadline else { return .wait }
         guard now < totalDeadline else {
@@ -353,11 +366,12 @@ extension TransactionStateMachine {
         }
     }
 
-    /// Ends the transaction on behalf of the caller.
+    /// Ends the transaction on behalf of the caller, without an effect.
     package mutating func cancelled() {
         state = .finished
     }
 
+    /// Fails the transaction; without effect if it is finished.
     mutating func fail(_ failure: OriginFailure) -> TransactionEffect {
         guard state != .finished else { return .wait }
         state = .finished

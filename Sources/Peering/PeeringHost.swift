@@ -69,33 +69,34 @@ package protocol PeerQueryHandler: AnyObject {
     /// Begins to reply.
     func start()
 
-    /// Begins to reply once this node has the invalidations that `peer` has reported.
+    /// Begins to reply once this node has the invalidations that `peer` has reported, or replies
+    /// after a time that it lags behind.
     func startWhenCaughtUp(with peer: NodeID)
 
     /// Appends the next `count` bytes of the announced body to `pieces`.
     func writeBody(_ count: Int, into pieces: inout [ByteBuffer])
 
-    /// Ends the reply, because the peer has cancelled the query or its connection is closed.
+    /// Ends the reply, because the peer has cancelled the query or the connection is closed.
     func cancelled()
 }
 
 /// The rule for which entries of a node may also be on other nodes.
 package struct SharingRule: Sendable {
-    /// True if images are shared.
+    /// True if the entries of images may be on other nodes.
     private let sharesImages: Bool
-    /// Whether a site's entries are shared, by the site's disk share.
+    /// Whether a site's entries may be on other nodes, by the id of the site's disk share.
     private let named: [UInt16: Bool]
-    /// True if the entries of all other sites are shared.
+    /// True if the entries of all sites that are not in ``named`` may be on other nodes.
     private let sharesOthers: Bool
     private let sharesEntry: @Sendable (MemoryEntry) -> Bool
 
     /// Creates the rule from a node's settings.
     ///
     /// - Parameters:
-    ///   - images: true if images are shared.
-    ///   - named: whether a site's entries are shared, by its ``DiskShareID``.
-    ///   - others: true if the entries of all other sites are shared.
-    ///   - entry: decides on an entry in memory, whose key is known.
+    ///   - images: true if the entries of images may be on other nodes.
+    ///   - named: the same for the entries of a site, by its ``DiskShareID``.
+    ///   - others: the same for the entries of all sites that are not in `named`.
+    ///   - entry: returns true if an entry in memory, whose key is known, may be on other nodes.
     package init(
         images: Bool, named: [UInt16: Bool], others: Bool,
         entry: @escaping @Sendable (MemoryEntry) -> Bool
@@ -106,12 +107,12 @@ package struct SharingRule: Sendable {
         self.sharesEntry = entry
     }
 
-    /// Returns true if records of this disk share may be on other nodes; a record's index holds no
-    /// key.
+    /// Returns true if the entries of a disk share may be on other nodes; for entries on disk,
+    /// whose keys the index does not hold.
     func contains(share: UInt16) -> Bool {
         share == DiskShareID.images ? sharesImages : named[share] ?? sharesOthers
     }
 
-    /// Returns true if the entry may be on other nodes.
+    /// Returns true if an entry in memory may be on other nodes.
     func contains(_ entry: MemoryEntry) -> Bool { sharesEntry(entry) }
 }

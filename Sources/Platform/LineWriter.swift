@@ -3,8 +3,8 @@ package import NIOCore
 import NIOPosix
 import Synchronization
 
-/// Writer of lines to a descriptor on its own thread, so that a slow reader delays nothing; lines
-/// that exceed the queue are dropped.
+/// Writer of lines to a descriptor on its own thread, so that a slow reader delays nothing; a
+/// buffer of lines that exceeds the queue is dropped.
 package final class LineWriter: Sendable {
     private let descriptor: CInt
     private let thread = NIOThreadPool(numberOfThreads: 1)
@@ -34,7 +34,7 @@ package final class LineWriter: Sendable {
         }
     }
 
-    /// Returns when all queued buffers are written, or after two seconds.
+    /// Returns when all queued buffers are written or dropped, or after two seconds.
     ///
     /// ``write(_:dropped:)`` must not be called afterwards. The timer runs on `loop`.
     package func finish(on loop: any EventLoop) async {

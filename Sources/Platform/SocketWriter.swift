@@ -30,7 +30,7 @@ package final class SocketWriter {
         buffers.reserveCapacity(8)
     }
 
-    /// Enables direct writes to the socket of the channel.
+    /// Enables direct writes to the socket of the channel, if it has one.
     ///
     /// - Precondition: no handler between this writer and the socket transforms the bytes.
     package func open(_ context: ChannelHandlerContext) {
@@ -46,7 +46,8 @@ package final class SocketWriter {
     }
 
     /// Returns the number of bytes that the socket would accept behind the pieces here, 0 or less
-    /// if none; 0 behind TLS, where direct writes are impossible.
+    /// if none; 0 while direct writes are impossible, as behind TLS or while bytes wait in the
+    /// channel.
     package func writableBytes(_ context: ChannelHandlerContext) -> Int {
         guard let socket = readySocket(context) else { return 0 }
         return buffers.reduce(Int(clinux_socket_room(socket))) { $0 - $1.readableBytes }
@@ -57,7 +58,8 @@ package final class SocketWriter {
     /// - Parameters:
     ///   - context: the context of the channel.
     ///   - send: receives the descriptor, and returns the number of bytes sent.
-    /// - Returns: the result of `send`, or 0 if the socket does not accept all pieces.
+    /// - Returns: the result of `send`; 0 if it was not called, because direct writes are not
+    ///   possible now or the socket does not accept all pieces.
     package func sendDirectly(_ context: ChannelHandlerContext, _ send: (CInt) -> Int) -> Int {
         guard let socket = readySocket(context) else { return 0 }
         hasSentDirectly = true
@@ -67,7 +69,8 @@ package final class SocketWriter {
         return send(socket)
     }
 
-    /// Returns the socket if it has accepted everything that went through the pipeline.
+    /// Returns the socket if it has accepted everything that went through the pipeline; `nil` if
+    /// not, or without direct access.
     private func readySocket(_ context: ChannelHandlerContext) -> NIOBSDSocket.Handle? {
         if hasPipelineBacklog { hasPipelineBacklog = context.channel.queuedBytes > 0 }
         return hasPipelineBacklog ? nil : socket
@@ -81,8 +84,9 @@ package final class SocketWriter {
 
     /// Sends all pieces.
     ///
-    /// - Returns: true if the socket has accepted everything; false if there was nothing to send,
-    ///   or if the channel will report completion by becoming writable.
+    /// - Returns: true if the socket has accepted everything, or all but one byte that the channel
+    ///   holds; false if there was nothing to send, or if the channel will report completion by
+    ///   becoming writable.
     package func flush(_ context: ChannelHandlerContext) -> Bool {
         guard !buffers.isEmpty || hasSentDirectly else { return false }
         hasSentDirectly = false
@@ -157,7 +161,7 @@ package final class SocketWriter {
 }
 
 extension Channel {
-    /// Bytes written to the channel that the socket has not accepted.
+    /// Bytes written to the channel that the socket has not accepted; 0 if the channel cannot tell.
     package var queuedBytes: Int {
         (try? syncOptions?.getOption(.bufferedWritableBytes)) ?? 0
     }

@@ -11,6 +11,14 @@ package enum SystemClock {
         return Instant(nanoseconds: Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec))
     }
 
+    /// Returns the microseconds of the monotonic clock (`CLOCK_MONOTONIC`), suspended time
+    /// excluded, as service managers count them.
+    package static func monotonicMicroseconds() -> Int64 {
+        var time = timespec()
+        unsafe clock_gettime(CLOCK_MONOTONIC, &time)
+        return Int64(time.tv_sec) * 1_000_000 + Int64(time.tv_nsec) / 1000
+    }
+
     /// Returns the wall clock in milliseconds since 1970.
     package static func wallMilliseconds() -> Int64 {
         var time = timespec()

@@ -30,7 +30,9 @@ package struct RangeRequestHistory: Sendable {
 
     /// The scope of the request to the origin when a client wants a range.
     package enum FetchScope: Hashable, Sendable {
+        /// The range that the client wants.
         case part
+        /// The whole object, so that it is stored.
         case whole
     }
 
@@ -75,6 +77,7 @@ package struct RangeRequestHistory: Sendable {
 
     private func record(_ hash: UInt64) -> Record { newer[hash] ?? older[hash] ?? Record() }
 
+    /// Adds a record; if the newer generation is full, it replaces the older one.
     private mutating func insert(_ note: Record, _ hash: UInt64) {
         if newer.count >= recordsMax, newer[hash] == nil {
             older = newer

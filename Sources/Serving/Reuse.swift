@@ -52,10 +52,11 @@ package func reuse(
     return ReuseEvaluation(facts, policy: policy, now: now).reuse(for: control)
 }
 
-/// True if the response may be served because the origin is unreachable, times out, or responds
-/// with an error (RFC 5861 §4, RFC 9111 §4.2.4).
+/// True if the response is fresh, or may be served stale because the origin is unreachable, times
+/// out, or responds with an error (RFC 5861 §4, RFC 9111 §4.2.4).
 ///
-/// Called after ``reuse(_:for:hasAuthorization:policy:now:)`` has required revalidation.
+/// False if it or the request has `no-cache`. Called after
+/// ``reuse(_:for:hasAuthorization:policy:now:)`` has required revalidation.
 package func isUsableOnError(
     _ facts: EntryMetadata, for control: RequestCacheControl, policy: ReusePolicy, now: Instant
 ) -> Bool {
@@ -78,6 +79,7 @@ private struct ReuseEvaluation {
     /// The time since it became stale; negative while it is fresh.
     private var staleness: Interval { now - facts.freshUntil }
 
+    /// Decides how the response may be used for a request without Authorization, or that allows it.
     func reuse(for control: RequestCacheControl) -> Reuse {
         if facts.flags.contains(.noCache) { return .mustValidate(.noCache) }
         if control.isNoCache { return .mustValidate(.requestNoCache) }
@@ -101,6 +103,8 @@ private struct ReuseEvaluation {
         return control.maxStale == nil ? .mustValidate(.stale) : .stale(.maxStale)
     }
 
+    /// Returns true if the response is fresh, or stale for less than the time allowed when the
+    /// origin fails.
     func isUsableOnError(for control: RequestCacheControl) -> Bool {
         if facts.flags.contains(.noCache) { return false }
         if control.isNoCache { return false }
@@ -119,6 +123,7 @@ private struct ReuseEvaluation {
         maxAge <= .zero || now - facts.generatedAt > maxAge
     }
 
+    /// The time for which the response may be served stale while it is revalidated.
     private var revalidationWindow: Interval {
         .seconds(Int64(facts.staleWhileRevalidateSeconds))
     }

@@ -77,7 +77,8 @@ package enum ReuseForecast: Hashable, Sendable {
 }
 
 extension EntryMetadata {
-    /// Returns the facts after `purge` has been applied, at `now` at the latest.
+    /// Returns the facts of a response that became stale at the purge, if not before; a hard purge
+    /// counts from `now`, and `nil` changes nothing.
     package func applying(_ purge: ReuseForecast.PurgeEffect?, at now: Instant) -> EntryMetadata {
         var counted = self
         switch purge {

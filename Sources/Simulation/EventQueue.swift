@@ -7,6 +7,7 @@ struct EventQueue<Event: Sendable>: Sendable {
         let order: UInt64
         let event: Event
 
+        /// Returns true if the entry comes out before `other`.
         func precedes(_ other: Entry) -> Bool {
             (instant.nanoseconds, order) < (other.instant.nanoseconds, other.order)
         }
@@ -14,6 +15,7 @@ struct EventQueue<Event: Sendable>: Sendable {
 
     /// A binary heap with the next event at the root.
     private var heap: [Entry] = []
+    /// The number of events scheduled so far.
     private var order: UInt64 = 0
 
     /// The time of the next event; `nil` if there is none.
@@ -30,7 +32,7 @@ struct EventQueue<Event: Sendable>: Sendable {
         }
     }
 
-    /// Removes and returns the next event.
+    /// Removes and returns the next event; `nil` if there is none.
     mutating func popNext() -> (instant: Instant, event: Event)? {
         guard let first = heap.first else { return nil }
         let last = heap.removeLast()
@@ -41,6 +43,7 @@ struct EventQueue<Event: Sendable>: Sendable {
         return (first.instant, first.event)
     }
 
+    /// Restores the order of the heap after the root was replaced.
     private mutating func sink() {
         var index = 0
         while true {

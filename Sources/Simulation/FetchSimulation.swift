@@ -21,6 +21,7 @@ package struct FetchSimulation {
         let id: Fetch.ReaderID
         let wanted: RequestFields
         let isFirst: Bool
+        /// The number of body bytes that the reader has taken.
         var taken: UInt64 = 0
         var isDone = false
         /// The reader acts in one of this many turns on average.
@@ -33,6 +34,7 @@ package struct FetchSimulation {
 
     private static let accept = FieldNames(["accept"])
 
+    /// Returns the fields of a request that accepts `image/` and `type`.
     private static func request(_ type: String) -> RequestFields {
         RequestFields(serialized: Array("GET / HTTP/1.1\r\nAccept: image/\(type)\r\n".utf8))
     }
@@ -71,10 +73,12 @@ package struct FetchSimulation {
         return report
     }
 
+    /// True if the fetch has ended, or was cancelled.
     private var isOver: Bool {
         fetch.phase == .completed || fetch.phase == .failed || isCancelled
     }
 
+    /// Performs a random event of readers, the origin or time.
     private mutating func takeRandomStep() throws {
         switch Int.random(in: 0..<10, using: &dice) {
         case 0: try join(isFirst: false)
@@ -87,6 +91,7 @@ package struct FetchSimulation {
 
     // MARK: Events
 
+    /// Adds a reader, unless the fetch cannot serve its request.
     private mutating func join(isFirst: Bool) throws {
         let type = isFirst || Bool.random(using: &dice) ? "webp" : "avif"
         let asked = Self.request(type)
@@ -97,6 +102,8 @@ package struct FetchSimulation {
         readers.append(Reader(id: id, wanted: asked, isFirst: isFirst, slowness: slowness))
     }
 
+    /// Delivers the head of a response, which may be a 304; after that a piece of the body or its
+    /// end, unless the origin is paused.
     private mutating func stepOrigin() throws {
         if response == nil {
             switch Int.random(in: 0..<12, using: &dice) {
@@ -129,6 +136,8 @@ package struct FetchSimulation {
         }
     }
 
+    /// Delivers the end of the fetch, `well` or as a failure; without a response it cannot end
+    /// well.
     private mutating func end(well: Bool) throws {
         if response == nil && well { return }
         history.append(well ? "ended" : "failed")
@@ -173,11 +182,13 @@ package struct FetchSimulation {
         try history.require(fetch.receivedBytes == received, "what comes late is counted")
     }
 
+    /// Delivers a tick of half a second.
     private mutating func tick() throws {
         history.append("ticked")
         try apply { $0.ticked(.milliseconds(500), effects: &$1) }
     }
 
+    /// Removes a reader that has not ended, if there is one.
     private mutating func leave() throws {
         guard
             let index = readers.indices.filter({ !readers[$0].isDone }).randomElement(using: &dice)
@@ -189,6 +200,7 @@ package struct FetchSimulation {
         try apply { $0.readerLeft(id, effects: &$1) }
     }
 
+    /// Performs a step of each reader that is not idle in this turn.
     private mutating func stepReaders() throws {
         for index in readers.indices where !readers[index].isDone {
             guard Int.random(in: 0..<readers[index].slowness, using: &dice) == 0 else { continue }
@@ -236,6 +248,7 @@ package struct FetchSimulation {
         return true
     }
 
+    /// Checks that the response may be served to a reader.
     private func checkMayServe(_ reader: Reader) throws {
         guard let response else { throw history.violation("served before there is an answer") }
         try history.require(
@@ -259,6 +272,7 @@ package struct FetchSimulation {
 
     // MARK: Effects and rules
 
+    /// Delivers an event to the fetch and checks its effects.
     private mutating func apply(_ event: (inout Fetch, inout [LookupEffect]) -> Void) throws {
         var effects: [LookupEffect] = []
         event(&fetch, &effects)

@@ -6,8 +6,10 @@ struct TraceDigest: Sendable {
     private var hash = XXH64(seed: 0)
     /// The bytes that were not hashed yet.
     private var bytes: [UInt8] = []
+    /// The number of events added.
     private(set) var events: UInt64 = 0
 
+    /// The digest of everything added so far.
     var value: UInt64 {
         var whole = hash
         whole.update(bytes.span)
@@ -21,6 +23,7 @@ struct TraceDigest: Sendable {
         add(UInt64(bitPattern: now.nanoseconds))
     }
 
+    /// Adds a number, which is a detail of an event.
     mutating func add(_ number: UInt64) {
         bytes.appendLittle(number)
         guard bytes.count >= 4_096 else { return }
@@ -29,6 +32,7 @@ struct TraceDigest: Sendable {
         bytes.removeAll()
     }
 
+    /// Adds a member record, as a detail of an event.
     mutating func add(_ record: MemberRecord) {
         add(record.member.id.low)
         add(record.member.process.low)
@@ -38,6 +42,7 @@ struct TraceDigest: Sendable {
                 | UInt64(record.state.rawValue))
     }
 
+    /// Adds a message, as a detail of an event.
     mutating func add(_ message: GossipMessage) {
         switch message {
         case .ping(let sequence, let news):

@@ -35,18 +35,19 @@ package struct CacheTiers: Sendable {
         return version
     }
 
-    /// Marks every entry for revalidation before its next use, because the set of invalidations is
-    /// no longer known; stale responses are not served without it either.
+    /// Makes every entry stale since ever, because the set of invalidations is no longer known:
+    /// none is served before it is revalidated, not even as a stale response.
     ///
     /// - Returns: the version of the invalidation.
     package func invalidateEverything() -> InvalidationVersion {
         marks.apply([.everything], isSoft: true, now: nil)
     }
 
-    /// Drops the marks that nothing needs any more on a node without a disk, whose disk tier does
+    /// Advances the search for marks that can be dropped, on a node without a disk tier, which does
     /// it otherwise.
     ///
-    /// - Returns: the number of marks that were folded into one for everything.
+    /// - Returns: the number of marks folded since the last call because there were too many; 0
+    ///   with a disk tier.
     package func reclaimMarks() -> Int {
         guard disk == nil else { return 0 }
         marks.pruneMarks(leastVersionOnDisk: { .last }, fingerprintsOnDisk: { _ in [] })

@@ -55,6 +55,7 @@ extension ProxyProtocol {
     private static let v4 = Array("PROXY TCP4 ".utf8)
     private static let v6 = Array("PROXY TCP6 ".utf8)
 
+    /// Parses a header of version 1.
     private static func line(_ bytes: Span<UInt8>) -> ProxyProtocolResult {
         let limit = min(bytes.count, lineBytesMax)
         var stop = 0
@@ -83,7 +84,8 @@ extension ProxyProtocol {
         return true
     }
 
-    /// Parses `source SP destination SP port SP port`.
+    /// Parses `source SP destination SP port SP port`, and returns the source; `nil` if any of the
+    /// four is malformed.
     private static func addresses(
         _ bytes: Span<UInt8>, at range: Range<Int>, isV4: Bool
     ) -> ProxySource? {
@@ -110,7 +112,7 @@ extension ProxyProtocol {
             : IPAddress.readV6(bytes, at: range).map { .v6($0) }
     }
 
-    /// Parses a port: 0 to 65535 in decimal without leading zeros.
+    /// Parses a port: 0 to 65535 in decimal without leading zeros; `nil` for anything else.
     private static func port(_ bytes: Span<UInt8>, at range: Range<Int>) -> UInt16? {
         guard range.count <= 5, let number = bytes.decimal(at: range),
             range.count == 1 || bytes[range.lowerBound] != UInt8(ascii: "0")
@@ -122,10 +124,12 @@ extension ProxyProtocol {
 // MARK: - Version 2
 
 extension ProxyProtocol {
+    /// The twelve bytes that begin every header of version 2.
     private static let signature: [UInt8] = [13, 10, 13, 10, 0, 13, 10, 81, 85, 73, 84, 10]
     /// The size in bytes of signature, version and command, family and transport, and length.
     private static let fixedCount = 16
 
+    /// Parses a header of version 2.
     private static func binary(_ bytes: Span<UInt8>) -> ProxyProtocolResult {
         for index in 0..<min(bytes.count, signature.count) where bytes[index] != signature[index] {
             return .refused
@@ -162,6 +166,7 @@ extension ProxyProtocol {
         }
     }
 
+    /// Returns the source in a complete header whose addresses have `count` bytes each.
     private static func source(_ bytes: Span<UInt8>, addressCount count: Int) -> ProxySource? {
         let port = fixedCount + 2 * count
         return IPAddress(bytes.extracting(fixedCount..<fixedCount + count)).map {

@@ -53,8 +53,8 @@ final class ConstantRateLoad {
     /// Creates a load for use from other threads, with times in nanoseconds.
     ///
     /// A request that is due while no connection is free is skipped, or sent later with
-    /// `queuesWhenBusy`. `preamble` is sent before the first request of each connection; `request` receives the
-    /// number of the request.
+    /// `queuesWhenBusy`. `preamble` is sent before the first request of each connection; `request`
+    /// receives the number of the request.
     static func make(
         on loop: any EventLoop, to port: Int, interval: UInt64, startsAfter: UInt64 = 0,
         connectionsMax: Int, queuesWhenBusy: Bool = false, preamble: [UInt8] = [],

@@ -144,10 +144,10 @@ struct DiskCommand: ParsableCommand {
             try log.dropPageCache()
             logged.append(readThroughLog(log, wanted.count, of: count))
         }
+        let ratio = hundredths(logged.median / plain.median)
         print(
             "cold random reads of \(bytes) bytes: plain \(Int(plain.median)) MB/s, "
-                + "log \(Int(logged.median)) MB/s, \(hundredths(logged.median / plain.median)) of plain"
-        )
+                + "log \(Int(logged.median)) MB/s, \(ratio) of plain")
     }
 
     /// Returns the megabytes per second of plain reads of whole records in place.

@@ -4,13 +4,6 @@ import Ground
 import Store
 import Synchronization
 
-/// Returns a monotonic time in nanoseconds.
-func nanoseconds() -> UInt64 {
-    var time = timespec()
-    unsafe clock_gettime(CLOCK_MONOTONIC, &time)
-    return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
-}
-
 /// Times in nanoseconds and their statistics.
 struct Latencies: Sendable {
     private var all: [UInt64] = []

@@ -1,4 +1,5 @@
 import ArgumentParser
+import Glibc
 
 /// The program with the benchmarks.
 @main
@@ -17,6 +18,13 @@ struct NuthatchBench: AsyncParsableCommand {
 /// A reason why a measurement cannot be made.
 struct BenchError: Error, CustomStringConvertible {
     let description: String
+}
+
+/// Returns a monotonic time in nanoseconds.
+func nanoseconds() -> UInt64 {
+    var time = timespec()
+    unsafe clock_gettime(CLOCK_MONOTONIC, &time)
+    return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
 }
 
 /// Returns a value rounded to two decimals.

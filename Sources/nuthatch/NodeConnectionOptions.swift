@@ -39,7 +39,7 @@ struct NodeConnectionOptions: ParsableArguments {
     }
 }
 
-/// The common end of the help of these commands.
+/// Texts that the help of the commands for running nodes shares.
 enum NodeConnectionHelp {
     static let localNodeHelp = """
         The node of this machine or container is found from admin-listen and admin-token-file, \

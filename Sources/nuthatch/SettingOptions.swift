@@ -38,8 +38,8 @@ struct SettingOptions: ParsableArguments {
 
     /// Resolves and checks all settings, and prints the faults.
     ///
-    /// - Throws: the exit code of sysexits(3) if there are any; an invalid command line has ended
-    ///   with `EX_USAGE` before.
+    /// - Throws: the exit code `EX_CONFIG` if there are any; an invalid command line has ended with
+    ///   `EX_USAGE` before.
     func load() throws(ExitCode) -> Configuration {
         do throws(ConfigurationErrors) {
             return try sources.load()
@@ -50,7 +50,7 @@ struct SettingOptions: ParsableArguments {
     }
 }
 
-/// Writes a line to standard error.
+/// Writes a line to standard error, after the name of the program.
 func printError(_ line: String) {
     FileHandle.standardError.write(Data("nuthatch: \(line)\n".utf8))
 }
@@ -65,6 +65,7 @@ struct SettingGroup<Section: SettingSection>: ParsableArguments, CustomReflectab
 
     init() {}
 
+    /// Takes the texts of the section's settings from the parsed command line.
     init(from decoder: any Decoder) throws {
         let values = try decoder.container(keyedBy: OptionKey.self)
         for setting in Section.settings {
@@ -76,6 +77,7 @@ struct SettingGroup<Section: SettingSection>: ParsableArguments, CustomReflectab
         }
     }
 
+    /// The options of the section's settings, as ArgumentParser expects them of stored properties.
     var customMirror: Mirror {
         Mirror(
             self,
@@ -84,6 +86,7 @@ struct SettingGroup<Section: SettingSection>: ParsableArguments, CustomReflectab
             })
     }
 
+    /// Returns the option for a setting: a list, or an optional text.
     private static func option(for setting: Setting) -> Any {
         let name = NameSpecification.customLong(setting.name)
         let help = ArgumentHelp("\(setting.help)", valueName: setting.kind.placeholder)

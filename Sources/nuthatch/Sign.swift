@@ -64,6 +64,7 @@ struct Sign: ParsableCommand {
         }
     }
 
+    /// The path of the key file: that of the flag, else that of the environment.
     private var keyFile: String? { signingKeyFile ?? URLSigning.keyFileOfEnvironment }
 
     func run() throws {

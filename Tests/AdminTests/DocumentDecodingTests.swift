@@ -60,7 +60,7 @@ struct DocumentDecodingTests {
         }
         try check { (document: inout PrefetchDocument) in
             (document.sitemap, document.state) = ("http://a.example/s.xml", .done)
-            document.failures = [.init(url: "u", reason: "it answered 404")]
+            document.failures = [.init(url: "u", reason: "it responded with 404")]
         }
         try check { (document: inout SupportDocument) in
             document.process.residentBytes = 1

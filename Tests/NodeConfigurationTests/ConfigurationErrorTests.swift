@@ -179,7 +179,7 @@ struct ConfigurationErrorTests {
         let fault = faults(environment: environment).first
         #expect(
             fault?.hasPrefix(
-                "setting allow-origin or site is needed because setting plain-listen "
+                "setting allow-origin or site is required because setting plain-listen "
                     + "(from environment NUTHATCH_PLAIN_LISTEN) has 0.0.0.0:80,") == true)
     }
 }

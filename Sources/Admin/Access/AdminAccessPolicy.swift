@@ -34,8 +34,8 @@ package struct AdminAccessPolicy: Hashable, Sendable {
         case denied(AdminAccessError)
     }
 
-    /// Returns whether `caller` may call an operation that needs `role`; `nil` means no role is
-    /// needed.
+    /// Returns whether `caller` may call an operation that needs `role`; with `nil` everybody may,
+    /// with the role read.
     package func authorize(_ caller: AdminCaller, for role: AdminRole?) -> Authorization {
         guard let role else { return .allowed(.read) }
         if caller.isCrossSite { return .denied(.crossSite) }
@@ -46,7 +46,7 @@ package struct AdminAccessPolicy: Hashable, Sendable {
         }
     }
 
-    /// Returns the highest role of `caller`, or the reason why it has none.
+    /// Returns the role of `caller`, or the reason why it has none.
     private func role(of caller: AdminCaller) -> Result<AdminRole, AdminAccessError> {
         switch caller.credential {
         case .certificate: return .success(.admin)
@@ -154,6 +154,7 @@ extension AdminAccessError {
         }
     }
 
+    /// Returns a problem document that also says that nothing was done.
     private static func problem(
         _ status: UInt16, _ name: String, _ title: String, _ detail: String
     ) -> ProblemDocument {
@@ -171,6 +172,7 @@ package enum AdminRole: String, CaseIterable, Comparable, Sendable {
     /// May also take nodes out of service, and change how they work.
     case admin
 
+    /// The position among the roles, the least first.
     private var rank: Int { Self.allCases.firstIndex(of: self) ?? 0 }
 
     /// Returns true if `one` has fewer rights than `other`.

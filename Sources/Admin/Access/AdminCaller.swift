@@ -36,7 +36,8 @@ package struct AdminCaller: Hashable, Sendable {
         self.fetchSite = fetchSite
     }
 
-    /// True if a page of another site made the browser send the request.
+    /// True if a page of another site made the browser send the request, according to
+    /// Sec-Fetch-Site or else Origin; false without either.
     var isCrossSite: Bool {
         if let fetchSite {
             return !fetchSite.elementsEqual("same-origin".utf8)
@@ -50,7 +51,8 @@ package struct AdminCaller: Hashable, Sendable {
         }
     }
 
-    /// True if the authority is an address or `localhost`, so not another name for it.
+    /// True if the authority is an IP address, `localhost` or a name below it, so not a name of the
+    /// public DNS.
     ///
     /// With DNS rebinding, the name of another site resolves to this machine, and the site's page
     /// sends requests with that name.

@@ -22,14 +22,15 @@ package struct AdminRateLimiter: Sendable {
         case refused(AdminAccessError, delay: Interval)
     }
 
-    /// Decides about a request after the access check, and charges its cost.
+    /// Decides about a request after the access check, and charges its cost: of a report by a token
+    /// below admin, or of a failed attempt.
     ///
     /// - Parameters:
     ///   - authorization: the outcome of the access check for `caller` and `operation`.
     ///   - caller: the client that sent the request.
     ///   - operation: the operation it calls.
     ///   - now: the present time.
-    /// - Returns: the decision; a refusal may have to be delayed.
+    /// - Returns: the decision; only the refusal of a wrong token beyond the rate is delayed.
     package mutating func admit(
         _ authorization: AdminAccessPolicy.Authorization, of caller: AdminCaller,
         to operation: AdminOperation,
@@ -51,6 +52,7 @@ package struct AdminRateLimiter: Sendable {
         }
     }
 
+    /// Returns the number of whole seconds after which a wait has ended.
     private static func seconds(_ wait: Interval) -> Int { Int(wait.seconds) + 1 }
 }
 
@@ -100,6 +102,7 @@ package struct RateLimiter: Sendable {
         return nil
     }
 
+    /// Returns the time in which `units` are refilled.
     private func time(_ units: Int) -> Interval {
         Interval(nanoseconds: settings.refill.nanoseconds * Int64(units))
     }

@@ -103,6 +103,7 @@ extension DocumentField {
             decode: { _, _ in })
     }
 
+    /// Returns the decoding of a member that is `nil` where it is missing or `null`.
     private static func decoder<Value: DocumentValue>(
         _ name: String, _ path: Path<Value?>
     ) -> @Sendable (inout Document, KeyedDecodingContainer<JSONKey>) throws -> Void {

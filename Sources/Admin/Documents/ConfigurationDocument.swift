@@ -2,13 +2,13 @@ package import Telemetry
 
 /// The settings in force in a node: `/admin/v1/configuration`.
 ///
-/// Secrets are kept in separate files and never appear here; the paths of those files do.
+/// Secrets never appear here: those in files are represented by the paths, others by a placeholder.
 package struct ConfigurationDocument: AdminDocument {
     /// All settings.
     package var entries: [Entry] = []
     /// The image settings, named as in the configuration file.
     package var images = NamedTexts()
-    /// All sites.
+    /// The sites that have a block of their own in the configuration file.
     package var sites: [Site] = []
 
     /// Creates an empty document.

@@ -2,7 +2,7 @@
 package struct EntryDocument: AdminDocument {
     /// The URL that was looked up.
     package var url = ""
-    /// The key of the URL's first variant, where nothing else is known.
+    /// The key under which the URL's first variant is stored, or would be if there is none.
     package var key = ""
     /// The variants that this node holds.
     package var variants: [Variant] = []

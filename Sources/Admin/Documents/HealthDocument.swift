@@ -6,7 +6,7 @@ package struct HealthDocument: AdminDocument {
     ///
     /// A fenced node can be ready: it serves, but revalidates at origins.
     package var isFenced: Bool?
-    /// False if the node is not a voter, which is not yet part of any majority; else `nil`.
+    /// False if the node is not a voter, so that no majority counts it; else `nil`.
     package var isVoter: Bool?
 
     /// Creates the body of `/healthz`, constant while the process responds.

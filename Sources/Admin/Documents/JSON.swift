@@ -40,7 +40,7 @@ package indirect enum JSON: Hashable, Sendable {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// The value as UTF-8 with a final newline; each object in a list has its own line.
+    /// The value as UTF-8 with a final newline; each object in an outermost list has its own line.
     package var formattedBytes: [UInt8] {
         var bytes: [UInt8] = []
         append(to: &bytes, isFormatted: true)
@@ -48,6 +48,8 @@ package indirect enum JSON: Hashable, Sendable {
         return bytes
     }
 
+    /// Appends the value as text; with `isFormatted`, each object in an outermost list on its own
+    /// line.
     private func append(to bytes: inout [UInt8], isFormatted: Bool) {
         switch self {
         case .null: bytes += "null".utf8

@@ -20,6 +20,7 @@ package struct JSONSchema: Sendable {
             Property(name: name, schema: schema.described(meaning), isRequired: true)
         }
 
+        /// Returns a property that may be absent.
         static func optional(
             _ name: String, _ schema: JSONSchema, _ meaning: String = ""
         ) -> Property {
@@ -27,6 +28,8 @@ package struct JSONSchema: Sendable {
         }
     }
 
+    /// Returns the schema of an object with `meaning` as its description; unchanged if that is
+    /// empty.
     private func described(_ meaning: String) -> JSONSchema {
         guard !meaning.isEmpty, case .object(let members) = json else { return self }
         return JSONSchema(.object(members + [JSON.Member("description", .text(meaning))]))
@@ -37,6 +40,7 @@ extension JSONSchema {
     /// Returns the schema of an object with these properties and no others.
     static func object(_ properties: Property...) -> JSONSchema { object(properties) }
 
+    /// Returns the schema of an object with these properties and no others.
     static func object(_ properties: [Property]) -> JSONSchema {
         JSONSchema([
             "type": "object",
@@ -46,6 +50,7 @@ extension JSONSchema {
         ])
     }
 
+    /// Returns the schema of a list; `count` is the allowed number of elements, `nil` for any.
     static func list(of element: JSONSchema, count: ClosedRange<Int>? = nil) -> JSONSchema {
         var members = [JSON.Member("type", "array"), JSON.Member("items", element.json)]
         if let count {
@@ -72,6 +77,7 @@ extension JSONSchema {
     static let anyObject = JSONSchema(["type": "object"])
     static let alwaysTrue = JSONSchema(["const": true])
 
+    /// Returns the schema of an integer in a range.
     static func integer(_ range: ClosedRange<Int64>) -> JSONSchema {
         JSONSchema([
             "type": "integer", "minimum": .number(range.lowerBound),
@@ -89,14 +95,17 @@ extension JSONSchema {
             .object(members + (pattern.map { [JSON.Member("pattern", .text($0))] } ?? [])))
     }
 
+    /// Returns the schema of a text that matches a regular expression.
     static func text(pattern: String) -> JSONSchema {
         JSONSchema(["type": "string", "pattern": .text(pattern)])
     }
 
+    /// Returns the schema of a choice among texts.
     static func enumeration(_ choices: [String]) -> JSONSchema {
         JSONSchema(["type": "string", "enum": JSON(choices)])
     }
 
+    /// Returns the schema of a choice among the raw values of an enumeration.
     static func enumeration<Choice: CaseIterable & RawRepresentable<String>>(
         _: Choice.Type
     ) -> JSONSchema {
@@ -107,6 +116,7 @@ extension JSONSchema {
         JSONSchema(["anyOf": .list(schemas.map(\.json))])
     }
 
+    /// Returns the schema of the same values and of `null`.
     static func nullable(_ schema: JSONSchema) -> JSONSchema {
         anyOf(schema, JSONSchema(["type": "null"]))
     }

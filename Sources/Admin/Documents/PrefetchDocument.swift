@@ -21,7 +21,8 @@ package struct PrefetchDocument: ListedDocument {
         package var isFinished: Bool { self != .reading && self != .running }
     }
 
-    /// A URL that could not be prefetched, and why.
+    /// The URL of an image that could not be prefetched or of a sitemap that could not be used in
+    /// full, and why.
     package struct Failure: AdminDocument {
         /// The URL.
         package var url = ""
@@ -67,7 +68,8 @@ package struct PrefetchDocument: ListedDocument {
     package var bodyBytes: UInt64 = 0
     /// The time in milliseconds from the start until now, or until the end.
     package var elapsedMilliseconds: Int64 = 0
-    /// The first failures, up to ``failuresMax``.
+    /// The first failures, and notes about entries of sitemaps that were skipped; up to
+    /// ``failuresMax``.
     package var failures: [Failure] = []
 
     /// The maximum number of failures listed.

@@ -155,7 +155,8 @@ package struct ReceiptDocument: ListedDocument {
     /// The number of unreachable members.
     package var unreachable: Int { members.count { $0.state == "unreachable" } }
 
-    /// True if every node that can serve has the purge; false while no majority is known.
+    /// True if every node that can serve has confirmed the purge; false while no majority is known
+    /// to have it, or not all members are known.
     package var isFullyConfirmed: Bool {
         majorityMilliseconds != nil && areMembersKnown && !members.isEmpty
             && confirmed == members.count
@@ -169,7 +170,7 @@ package struct ReceiptDocument: ListedDocument {
 }
 
 extension PurgeRequest {
-    /// The prefix of every URL; the pattern does not express the remaining rules.
+    /// A pattern that every valid URL matches; it does not express the remaining rules.
     private static let url = #"^([Hh][Tt][Tt][Pp][Ss]?:)?//[^\x00-\x1f\x7f]+$"#
     private static let prefix = #"^[^\x00-\x1f\x7f?#]+$"#
     /// A tag without control characters, and without white space at its ends.

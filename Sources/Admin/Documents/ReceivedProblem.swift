@@ -11,13 +11,14 @@ package struct ReceivedProblem: AdminDocument {
     var title = ""
     /// The status code of the response.
     var status = 0
-    /// The specific fault; empty if there is nothing to add.
+    /// The specific fault; `nil` if there is nothing to add.
     var detail: String?
 
     /// Creates an empty problem.
     package init() {}
 
-    /// Creates a problem from a body that is not a problem document; its message is the beginning.
+    /// Creates a problem from a body that is not a problem document; its title is the first 80
+    /// characters.
     package init(ofText body: [UInt8]) {
         title = String(String(decoding: body, as: UTF8.self).prefix(80))
     }
@@ -28,12 +29,12 @@ package struct ReceivedProblem: AdminDocument {
         return type.hasPrefix(prefix) ? String(type.dropFirst(prefix.count)) : nil
     }
 
-    /// The problem in words, on one line.
+    /// The title and the detail on one line of at most 500 characters.
     package var message: String {
         String((title + (detail.map { ": \($0)" } ?? "")).prefix(500)).singleLine
     }
 
-    /// The members; of others' problems, only the title is needed.
+    /// The members; only the title is required of a problem that another program has written.
     package static let fields: [Field] = [
         .required(
             "type", \.type, as: .text(pattern: "^urn:nuthatch:problem:[a-z-]+$"), isLenient: true),

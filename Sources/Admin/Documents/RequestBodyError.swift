@@ -51,6 +51,7 @@ extension RequestBodyError {
         }
     }
 
+    /// Returns the subject of a message about the value at a path.
     static func subject(_ place: String) -> String { place.isEmpty ? "The body" : place }
 
     /// Returns at most 40 characters of `text`, in quotes, for an operator to recognise.
@@ -86,6 +87,7 @@ struct StrictKeyedContainer {
         keys = allowedKeys.filter(present.contains)
     }
 
+    /// Returns the path of the value under `name` in the body.
     func path(of name: String) -> String { path.isEmpty ? name : "\(path).\(name)" }
 
     /// Returns the string under `name`; `nil` if there is no such key.
@@ -93,6 +95,7 @@ struct StrictKeyedContainer {
         try value(name, expected: "a string") { try container.decode(String.self, forKey: $0) }
     }
 
+    /// Returns the integer under `name`; `nil` if there is no such key.
     func integer(_ name: String) throws(RequestBodyError) -> Int64? {
         guard keys.contains(name) else { return nil }
         do {
@@ -108,10 +111,14 @@ struct StrictKeyedContainer {
         try value(name, expected: "true") { try container.decode(Bool.self, forKey: $0) } ?? false
     }
 
+    /// Returns the list under `name`; `nil` if there is no such key.
     func list(_ name: String) throws -> (any UnkeyedDecodingContainer)? {
         try value(name, expected: "an array") { try container.nestedUnkeyedContainer(forKey: $0) }
     }
 
+    /// Returns what `decode` makes of the value under `name`; `nil` if there is no such key.
+    ///
+    /// - Throws: `RequestBodyError.typeMismatch` with `expected` for a value of another type.
     private func value<Value>(
         _ name: String, expected: String, _ decode: (JSONKey) throws -> Value
     ) throws -> Value? {

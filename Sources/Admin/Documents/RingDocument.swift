@@ -41,7 +41,8 @@ package struct RingDocument: AdminDocument {
     /// Creates the document of a ring without slots.
     package init() {}
 
-    /// Creates the document of a ring on which the first node owns everything.
+    /// Creates the document of a ring from its parts, with an ``ownershipSample`` in which the
+    /// first node owns everything.
     package init(slots: Int, shares: [Share]) {
         self.slots = slots
         self.shares = shares

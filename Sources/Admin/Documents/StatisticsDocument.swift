@@ -130,6 +130,7 @@ package struct OriginCounts: AdminDocument {
     /// Creates counts of zero.
     package init() {}
 
+    /// Reads the counters from `snapshot`.
     init(_ snapshot: MetricsSnapshot) {
         fetchesOK = snapshot[.originFetchesOK]
         fetchesFailed = snapshot[.originFetchesFailed]
@@ -160,6 +161,7 @@ package struct LatencyHistogram: AdminDocument {
     /// Creates a histogram without buckets.
     package init() {}
 
+    /// Reads the histogram of the sources that it covers from `outcomes`.
     init(_ outcomes: OutcomeSnapshot) {
         bounds = LatencyBuckets.bounds
         memory = outcomes[.hit].counts

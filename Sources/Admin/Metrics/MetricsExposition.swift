@@ -22,6 +22,8 @@ package struct MetricsExposition {
         self.format = format
     }
 
+    /// Appends a family with its metadata; nothing for a family of sites or members if there are
+    /// none.
     private mutating func append(_ family: MetricFamily, _ snapshot: MetricsSnapshot) {
         switch family.source {
         case .node(let label, let series):
@@ -73,6 +75,7 @@ package struct MetricsExposition {
 
     // MARK: Values
 
+    /// Appends a line of a node's or member's metric; an empty `label` is left out.
     private mutating func append(
         _ family: MetricFamily, _ label: String, _ text: String, _ value: UInt64
     ) {
@@ -81,6 +84,7 @@ package struct MetricsExposition {
         append(value: value, of: family)
     }
 
+    /// Appends the lines of a site's metrics; an empty `label` is left out.
     private mutating func append(
         _ family: MetricFamily, _ label: String, _ series: [MetricFamily.Series<SiteMetric>],
         _ site: SiteSnapshot
@@ -94,6 +98,7 @@ package struct MetricsExposition {
         }
     }
 
+    /// Appends the lines of a metric for one outcome.
     private mutating func append(
         _ family: MetricFamily, _ metric: OutcomeMetric, _ row: OutcomeSnapshot.Row
     ) {
@@ -103,6 +108,7 @@ package struct MetricsExposition {
         }
     }
 
+    /// Appends the lines of a histogram: cumulative buckets, sum and count.
     private mutating func append(histogram family: MetricFamily, _ row: OutcomeSnapshot.Row) {
         var sum: UInt64 = 0
         for (place, count) in row.counts.enumerated() {
@@ -134,10 +140,12 @@ package struct MetricsExposition {
 
     // MARK: Pieces
 
+    /// Appends text as it is.
     private mutating func append(_ text: String) {
         bytes.append(contentsOf: text.utf8)
     }
 
+    /// Appends a label, whose value needs no escaping, and the brace or comma before it.
     private mutating func append(label name: String, _ value: String) {
         append(hasLabels ? "," : "{")
         hasLabels = true
@@ -147,6 +155,7 @@ package struct MetricsExposition {
         append("\"")
     }
 
+    /// Appends a value in the unit of its family and ends the line.
     private mutating func append(value: UInt64, of family: MetricFamily) {
         append(value: value, by: family.divisor)
     }
@@ -175,6 +184,7 @@ package struct MetricsExposition {
         }
     }
 
+    /// Appends a number in decimal.
     private mutating func append(number: UInt64) {
         if number >= 10 { append(number: number / 10) }
         bytes.append(0x30 + UInt8(number % 10))

@@ -24,6 +24,7 @@ package enum MetricsFormat: Hashable, CaseIterable, Sendable {
         }
     }
 
+    /// The version of the format, as in the parameter `version` of its media type.
     var version: String {
         switch self {
         case .text: "0.0.4"
@@ -100,6 +101,7 @@ private struct MediaRange {
         return ranges
     }
 
+    /// Parses an element; `nil` if a parameter is malformed.
     private init?(_ bytes: Span<UInt8>, _ element: Range<Int>) {
         var start = element.lowerBound
         var isFirst = true

@@ -45,6 +45,7 @@ package struct AdminOperation: Sendable {
     package let method: String
     /// The path template; segments in braces are parameters.
     package let path: String
+    /// The segments of ``path`` between slashes; the first is empty.
     let segments: [Substring]
     /// The least role that is needed; `nil` if no authentication is needed.
     package let role: AdminRole?
@@ -108,6 +109,7 @@ package struct AdminOperation: Sendable {
         }
     }
 
+    /// Declares an operation; `responses` are those beyond the common ones, which are added.
     init(
         _ name: ID, _ method: String, _ path: String, for role: AdminRole?, _ summary: String,
         parameters: [AdminParameter] = [], body: RequestBody? = nil, responses: [Response]
@@ -193,11 +195,13 @@ package struct AdminParameter: Sendable {
     /// The meaning as one clause, without a full stop.
     package let meaning: String
 
+    /// Declares a parameter in the path.
     static func path(_ name: String, _ kind: Kind, _ meaning: String) -> AdminParameter {
         AdminParameter(
             name: name, isInPath: true, isRequired: true, kind: kind, meaning: meaning)
     }
 
+    /// Declares a parameter in the query.
     static func query(
         _ name: String, _ kind: Kind, _ meaning: String, isRequired: Bool = false
     ) -> AdminParameter {

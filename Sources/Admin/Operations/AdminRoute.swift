@@ -64,6 +64,7 @@ package enum AdminRoute: Sendable {
 
 /// The query parameters of a request, validated against its operation.
 package struct AdminQuery: Hashable, Sendable {
+    /// The decoded values by the names of their parameters.
     private var texts: [String: String] = [:]
 
     /// The reason why a query is rejected; nothing was done.
@@ -74,9 +75,13 @@ package struct AdminQuery: Hashable, Sendable {
         case missingParameter(String)
     }
 
-    /// Parses the part after the question mark.
+    /// Parses the part after the question mark, and checks it against the `parameters` of the
+    /// operation.
     ///
     /// A `+` stays a plus sign; a choice parameter without a value means `true`.
+    ///
+    /// - Throws: the first parameter that is unknown, repeated or invalid, or a required one that
+    ///   is missing.
     package init(_ query: Substring, _ parameters: [AdminParameter]) throws(QueryError) {
         let known = parameters.filter { !$0.isInPath }
         for part in query.split(separator: "&") {
@@ -110,6 +115,7 @@ extension AdminParameter {
         if case .choice = kind { true } else { false }
     }
 
+    /// Returns true if `text` is a valid value, already decoded.
     fileprivate func accepts(_ text: String) -> Bool {
         switch kind {
         case .text(let bytesMax): 1...bytesMax ~= text.utf8.count

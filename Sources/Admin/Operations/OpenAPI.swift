@@ -29,6 +29,7 @@ package enum OpenAPI {
         ]
     }
 
+    /// The path items with their operations, each path once.
     private static var paths: [JSON.Member] {
         var paths: [JSON.Member] = []
         for operation in AdminOperation.all {
@@ -44,6 +45,7 @@ package enum OpenAPI {
         return paths
     }
 
+    /// Returns the Operation Object of an operation.
     private static func operationObject(_ operation: AdminOperation) -> JSON {
         var members = [
             JSON.Member("operationId", .text(operation.id.rawValue)),
@@ -78,6 +80,7 @@ package enum OpenAPI {
         return .object(members)
     }
 
+    /// Returns the Parameter Object of a parameter.
     private static func parameter(_ parameter: AdminParameter) -> JSON {
         [
             "name": .text(parameter.name), "in": parameter.isInPath ? "path" : "query",
@@ -86,6 +89,7 @@ package enum OpenAPI {
         ]
     }
 
+    /// Returns the Response Object of a response.
     private static func response(_ response: AdminOperation.Response) -> JSON {
         let (type, schema) =
             response.content

@@ -15,6 +15,7 @@ package struct HostBackoff: Sendable {
 
     private struct Host {
         var delayed: [DelayedItem] = []
+        /// The end of the last pause.
         var backoffUntil = Instant.zero
         /// The number of pauses since the last success; each makes the next one longer.
         var backoffCount = 0
@@ -23,6 +24,7 @@ package struct HostBackoff: Sendable {
         /// The reason of the last pause.
         var reason = ""
 
+        /// True if the host is given up.
         var isFailed: Bool { failureCount >= failuresMax || backoffCount >= backoffsMax }
 
         /// Pauses the host for `requested` or the doubling minimum, whichever is longer, up to
@@ -34,12 +36,14 @@ package struct HostBackoff: Sendable {
         }
     }
 
-    /// The hosts that have failed at least once.
+    /// The hosts that have been paused at least once.
     private var hosts: [Host] = []
+    /// The indices in ``hosts``, by host.
     private var hostIndexes: [String: Int] = [:]
 
-    /// The number of consecutive pauses after which a host is given up: those that the host caused,
-    /// which take at least half a minute in total, and all pauses.
+    /// The numbers of consecutive pauses after which a host is given up: `failuresMax` of pauses
+    /// that the host caused, which take at least half a minute in total, and `backoffsMax` of all
+    /// pauses.
     package static let (failuresMax, backoffsMax) = (6, 20)
     /// The shortest pause; it doubles until the host succeeds again.
     package static let backoffMin = Interval.seconds(1)
@@ -49,23 +53,25 @@ package struct HostBackoff: Sendable {
     /// True if no items are delayed.
     var isEmpty: Bool { hosts.allSatisfy(\.delayed.isEmpty) }
 
-    /// Removes and returns an item whose host may be retried.
+    /// Removes and returns an item whose host may be retried; `nil` if there is none.
     mutating func dequeue(at now: Instant) -> DelayedItem? {
         let index = hosts.firstIndex { !$0.delayed.isEmpty && now >= $0.backoffUntil }
         return index.map { hosts[$0].delayed.removeFirst() }
     }
 
+    /// Returns the state of the item's host.
     func state(of task: PrefetchJob.Item, at now: Instant) -> HostState {
         guard let index = hostIndexes[Self.host(of: task)] else { return .available }
         if hosts[index].isFailed { return .failed(why: hosts[index].reason) }
         return now < hosts[index].backoffUntil ? .backingOff : .available
     }
 
+    /// Returns true if the item's host is given up.
     func isHostFailed(_ task: PrefetchJob.Item) -> Bool {
         hostIndexes[Self.host(of: task)].map { hosts[$0].isFailed } ?? false
     }
 
-    /// Delays `task` until the pause of its host has ended.
+    /// Delays `task` until the pause of its host has ended; the host must have been paused before.
     mutating func enqueue(_ task: PrefetchJob.Item, attempts: Int) {
         guard let index = hostIndexes[Self.host(of: task)] else {
             preconditionFailure("an item is delayed for a host that was never paused")
@@ -83,8 +89,11 @@ package struct HostBackoff: Sendable {
         return taken
     }
 
-    /// Updates the state of the item's host with an outcome; `takenAt` is when the item was
-    /// dequeued.
+    /// Updates the state of the item's host with an outcome: a response resets its counts of
+    /// pauses, and a deferred item pauses it.
+    ///
+    /// An item without a response leaves it unchanged, and a host that is given up remains so.
+    /// `takenAt` is when the item was dequeued.
     mutating func record(
         from ending: PrefetchJob.ItemOutcome, of task: PrefetchJob.Item, takenAt: Instant,
         at now: Instant
@@ -108,6 +117,7 @@ package struct HostBackoff: Sendable {
         }
     }
 
+    /// Returns the index of the item's host, which is added if it is new.
     private mutating func hostIndex(of task: PrefetchJob.Item) -> Int {
         let host = Self.host(of: task)
         if let index = hostIndexes[host] { return index }

@@ -33,13 +33,19 @@ package struct PrefetchJob: Sendable {
     package let accept: String
     private let startedAt: Instant
     private var endedAt: Instant?
+    /// The counts and failures; what follows from them is computed when it is shown.
     private var document: PrefetchDocument
+    /// All URLs, without duplicates, in the order in which they were added.
     private var urls: [String] = []
     private var seenURLs: Set<String> = []
+    /// The job's sitemap and those that it lists.
     private var sitemaps: [String] = []
+    /// The number of ``sitemaps`` that have been tried, delayed or failed.
     private var sitemapsDequeued = 0
+    /// The items that wait for the end of a pause, and the pauses.
     private var delays = HostBackoff()
     private var running: [Item: RunningItem] = [:]
+    /// The number of ``urls`` that have been tried, delayed or failed.
     private var urlsDequeued = 0
 
     private struct RunningItem {
@@ -85,8 +91,10 @@ package struct PrefetchJob: Sendable {
 
     // MARK: - Scheduling
 
-    /// Dequeues the next item, which counts as running until ``itemFinished(_:_:at:)``; `nil` if
-    /// none may be started now.
+    /// Dequeues the next item, which counts as running until ``itemFinished(_:_:at:)``.
+    ///
+    /// Returns `nil` if the job is finished, ``runningMax`` items are running, or no other may be
+    /// started now.
     package mutating func dequeue(at now: Instant) -> Item? {
         guard !isFinished, running.count < Self.runningMax, let next = next(at: now) else {
             return nil
@@ -95,6 +103,10 @@ package struct PrefetchJob: Sendable {
         return next.task
     }
 
+    /// Removes and returns the next item that may be started: a delayed one before an untried one.
+    ///
+    /// Untried items of hosts that are backing off are delayed on the way, and those of failed
+    /// hosts fail.
     private mutating func next(at now: Instant) -> HostBackoff.DelayedItem? {
         if let waiting = delays.dequeue(at: now) { return waiting }
         while let nextUntried {
@@ -114,11 +126,15 @@ package struct PrefetchJob: Sendable {
         return urlsDequeued < urls.count ? .url(urls[urlsDequeued]) : nil
     }
 
+    /// Removes the next item that was not tried yet from its queue.
     private mutating func dropNextUntried() {
         if sitemapsDequeued < sitemaps.count { sitemapsDequeued += 1 } else { urlsDequeued += 1 }
     }
 
-    /// Records the outcome of an item that was dequeued.
+    /// Records the outcome of an item that was dequeued, and finishes the job if nothing is left.
+    ///
+    /// A deferred item is delayed again, or fails after ``attemptsMax`` or once its host is given
+    /// up. The URLs of a sitemap are added unless the job was already finished.
     package mutating func itemFinished(_ task: Item, _ ending: ItemOutcome, at now: Instant) {
         guard let item = running.removeValue(forKey: task) else {
             preconditionFailure("an item has finished that was not dequeued")
@@ -142,7 +158,8 @@ package struct PrefetchJob: Sendable {
         finishIfDone(at: now)
     }
 
-    /// Fails the queued items of hosts that were given up, so that the job can finish.
+    /// Fails the delayed items of hosts that were given up, and such items at the head of the
+    /// queue, so that the job can finish.
     private mutating func failItemsOfFailedHosts(at now: Instant) {
         for (task, why) in delays.removeItemsOfFailedHosts() { recordFailure(task, why) }
         while let nextUntried, case .failed(let why) = delays.state(of: nextUntried, at: now) {
@@ -151,7 +168,7 @@ package struct PrefetchJob: Sendable {
         }
     }
 
-    /// Cancels the job: no more items are started.
+    /// Cancels the job unless it is finished: no more items are started, and running ones finish.
     package mutating func cancel(at now: Instant) {
         guard !isFinished else { return }
         document.state = .cancelled
@@ -161,12 +178,15 @@ package struct PrefetchJob: Sendable {
 
     // MARK: - Results
 
+    /// Adds a URL to the queue unless it was added before.
     private mutating func add(_ url: String) {
         guard seenURLs.insert(url).inserted else { return }
         urls.append(url)
         document.urlsTotal = urls.count
     }
 
+    /// Adds the images of a sitemap, up to the limit of a job, and the sitemaps that the job's
+    /// first one lists; lists what was skipped as failures.
     private mutating func addLocations(_ sitemap: Sitemap, named task: Item) {
         document.state = .running
         // The protocol allows one level of index only.
@@ -195,6 +215,7 @@ package struct PrefetchJob: Sendable {
                 + "\(Sitemap.sitemapsMax) sitemaps; the rest was skipped")
     }
 
+    /// Counts a failed item; the job fails with its first sitemap.
     private mutating func recordFailure(_ task: Item, _ why: String) {
         switch task {
         case .url(let url):
@@ -207,11 +228,14 @@ package struct PrefetchJob: Sendable {
         }
     }
 
+    /// Adds a failure to the document, up to the limit of its list.
     private mutating func appendFailure(_ url: String, _ why: String) {
         guard document.failures.count < PrefetchDocument.failuresMax else { return }
         document.failures.append(PrefetchDocument.Failure(url: url, reason: why))
     }
 
+    /// Finishes the job if nothing is queued, delayed or running; records the end of a finished
+    /// job.
     private mutating func finishIfDone(at now: Instant) {
         let isAllTaken = urlsDequeued == urls.count && sitemapsDequeued == sitemaps.count
         if !isFinished, running.isEmpty, isAllTaken, delays.isEmpty {

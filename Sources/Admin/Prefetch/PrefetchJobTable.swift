@@ -42,7 +42,8 @@ package struct PrefetchJobTable: Sendable {
     /// True if no job is running or reading its sitemap.
     package var areAllFinished: Bool { jobs.allSatisfy(\.isFinished) }
 
-    /// Starts a job; `name` must not have been used before.
+    /// Starts a job and drops the oldest finished ones beyond ``finishedMax``; `name` must not have
+    /// been used before.
     ///
     /// - Returns: the document of the new job.
     /// - Throws: ``StartError/tooManyRunning`` at the limit.
@@ -72,7 +73,7 @@ package struct PrefetchJobTable: Sendable {
         return steps
     }
 
-    /// Records the outcome of an item.
+    /// Records the outcome of an item; does nothing if its job is unknown.
     ///
     /// - Returns: the job's document if this finished the job, else `nil`.
     package mutating func itemFinished(

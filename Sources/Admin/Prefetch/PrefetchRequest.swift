@@ -71,6 +71,7 @@ extension PrefetchRequest: Decodable {
         }
     }
 
+    /// Returns the URLs of a body, each once.
     private static func urls(_ object: StrictKeyedContainer) throws -> [String] {
         guard var list = try object.list("urls") else { return [] }
         var urls: [String] = []
@@ -94,6 +95,7 @@ extension PrefetchRequest: Decodable {
         return urls
     }
 
+    /// Returns `url` if it is absolute and not too long; `place` is its path for the error.
     private static func checked(_ url: String, _ place: String) throws(RequestBodyError) -> String {
         guard isAbsolute(url), url.utf8.count <= urlBytesMax else {
             throw RequestBodyError.invalidValue(
@@ -110,6 +112,7 @@ extension PrefetchRequest: Decodable {
         return url.utf8.allSatisfy { $0 > 0x20 && $0 != 0x7F }
     }
 
+    /// Returns true for a valid value of Accept: visible ASCII and blanks, the first not blank.
     private static func isFieldValue(_ text: String) -> Bool {
         1...acceptBytesMax ~= text.utf8.count
             && text.utf8.allSatisfy { 0x20...0x7E ~= $0 } && text.utf8.first != 0x20

@@ -60,6 +60,8 @@ package struct Sitemap: Hashable, Sendable {
     private static let loc = Array("loc".utf8)
     private static let depthMax = 16
 
+    /// Adds the URL of a `loc` element in `parent`: a sitemap if the document is an index, else an
+    /// image; pages are skipped.
     private mutating func addLocation(
         _ value: String, in parent: [UInt8], of root: [UInt8], _ imagesMax: Int,
         _ known: inout Set<String>
@@ -75,6 +77,7 @@ package struct Sitemap: Hashable, Sendable {
         add(value, imagesMax, &known)
     }
 
+    /// Adds an image unless it is known; at `imagesMax` the sitemap is marked as truncated instead.
     private mutating func add(_ url: String, _ imagesMax: Int, _ known: inout Set<String>) {
         guard !known.contains(url) else { return }
         guard images.count < imagesMax else { return isTruncated = true }
@@ -82,6 +85,8 @@ package struct Sitemap: Hashable, Sendable {
         images.append(url)
     }
 
+    /// Reads a text with one URL per line; a line that is not an absolute URL, or no URL at all,
+    /// makes it no sitemap.
     private mutating func readLines(
         _ text: ArraySlice<UInt8>, _ imagesMax: Int, _ known: inout Set<String>
     ) throws(FormatError) {
@@ -98,6 +103,7 @@ package struct Sitemap: Hashable, Sendable {
         guard !images.isEmpty else { throw .notSitemap }
     }
 
+    /// Returns true for an absolute URL that is not too long.
     private static func isURL(_ text: String) -> Bool {
         text.utf8.count <= PrefetchRequest.urlBytesMax && PrefetchRequest.isAbsolute(text)
     }
@@ -178,6 +184,7 @@ struct XMLScanner {
         return nil
     }
 
+    /// Reads text up to the next `<`.
     private mutating func readText() {
         let end = bytes[position...].firstIndex(of: UInt8(ascii: "<")) ?? bytes.endIndex
         let start = text.count
@@ -186,7 +193,8 @@ struct XMLScanner {
         position = end
     }
 
-    /// Reads markup at a `<`; returns `nil` if it is not a tag.
+    /// Reads markup at a `<`; returns `nil` if it is not a tag, or is an empty element inside a
+    /// text.
     private mutating func readMarkup() throws(Sitemap.FormatError) -> Event? {
         let rest = bytes[position...]
         if rest.starts(with: Self.comment) {
@@ -250,6 +258,7 @@ struct XMLScanner {
         text += rest
     }
 
+    /// Returns the character of a reference; `nil` if it is malformed or not predefined.
     private static func character(_ name: ArraySlice<UInt8>) -> Character? {
         switch String(decoding: name, as: UTF8.self) {
         case "amp": "&"

@@ -49,6 +49,7 @@ extension PurgeError {
         }
     }
 
+    /// The name of the problem's type.
     private var name: String {
         switch self {
         case .invalidBody(.invalidJSON): "purge-malformed"
@@ -93,6 +94,7 @@ extension PurgeError {
         }
     }
 
+    /// The message of a fault in a request to purge.
     private var requestMessage: String {
         switch self {
         case .bodyTooLarge:

@@ -101,6 +101,7 @@ extension PurgeRequest: Decodable {
         1...idBytesMax ~= bytes.count && bytes.allSatisfy { $0 >= 0x20 && $0 != 0x7F }
     }
 
+    /// Returns the targets of a body; none and too many are errors.
     private static func targets(_ object: StrictKeyedContainer) throws -> [PurgeTarget] {
         guard var list = try object.list(Key.targets.rawValue), !list.isAtEnd else {
             throw PurgeError.noTargets
@@ -116,6 +117,7 @@ extension PurgeRequest: Decodable {
 
     private static let targetKeys = ["url", "prefix", "tag", "everything"]
 
+    /// Returns the target of an object, which has exactly one of the target keys.
     private static func target(_ object: StrictKeyedContainer) throws -> PurgeTarget {
         guard object.keys.count == 1, let name = object.keys.first else {
             throw RequestBodyError.invalidValue(

@@ -75,7 +75,8 @@ package struct CommandError: Error, Hashable {
 }
 
 extension NodeResponse {
-    /// The problem that the body of an error response describes.
+    /// The problem that the body of an error response describes, or the beginning of a body that is
+    /// not a problem document.
     var problem: ReceivedProblem {
         (try? JSONDecoder().decode(ReceivedProblem.self, from: Data(body)))
             ?? ReceivedProblem(ofText: body)

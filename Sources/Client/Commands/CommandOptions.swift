@@ -49,7 +49,10 @@ package struct CommandOptions: Sendable {
             .map(String.init)
     }
 
-    /// Returns the clients of all nodes; at least one.
+    /// Returns the clients of the nodes that flags name, else of those that the environment names,
+    /// else of this machine's node; at least one.
+    ///
+    /// A flag for `admin-listen` precedes the environment.
     func clients() throws(CommandError) -> [NodeClient] {
         let limit = try timeoutInterval()
         var named = nodes
@@ -109,6 +112,9 @@ package struct CommandOptions: Sendable {
     }
 
     /// Returns the client of this machine's node.
+    ///
+    /// - Throws: the reason if its admin port cannot be used: closed, with client certificates, or
+    ///   with port 0.
     private func localClient(_ limit: Interval) throws(CommandError) -> NodeClient {
         switch try Self.setting(localNode.adminPort) {
         case .address(let address, let tokenFile):
@@ -133,7 +139,7 @@ package struct CommandOptions: Sendable {
 
     // MARK: Tokens
 
-    /// Returns the token that the operator has configured; `nil` if none is.
+    /// Returns the token in the file that a flag or the environment names; `nil` if neither does.
     private func explicitToken() throws(CommandError) -> [UInt8]? {
         let path = tokenFile ?? words(of: .tokenFile).first
         guard let path else { return nil }
@@ -189,7 +195,7 @@ package struct CommandOptions: Sendable {
         return Array(words[0])
     }
 
-    /// Returns a value from the settings of this machine's node.
+    /// Returns the value of `part`; its fault ends the command as ``CommandOutcome/misconfigured``.
     static func setting<Value>(
         _ part: Result<Value, LocalNode.SettingError>
     ) throws(CommandError) -> Value {
@@ -225,8 +231,8 @@ enum FileReader {
     /// The largest file in bytes.
     private static let bytesMax = 1 << 20
 
-    /// Returns the contents of a regular file; other files are refused, as a node does for its own
-    /// files.
+    /// Returns the contents of a regular file of at most 1 MiB; other files are refused, as a node
+    /// does for its own files.
     static func readRegularFile(_ path: String) throws(ReadError) -> [UInt8] {
         let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else { throw ReadError(errno) }

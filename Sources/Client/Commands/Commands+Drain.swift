@@ -16,7 +16,10 @@ package struct DrainArguments: Sendable {
 }
 
 extension Commands {
-    /// Orders the node to drain, and shows its progress.
+    /// Orders the node to drain and, unless the order says otherwise, shows the progress until the
+    /// handoff is complete or the node has stopped.
+    ///
+    /// The outcome is `incomplete` if entries were left, or the time limit was reached.
     package func drain(_ order: DrainArguments) -> CommandOutcome {
         run { () throws(CommandError) in
             let limit = try order.timeout.map { text throws(CommandError) in
@@ -41,7 +44,8 @@ extension Commands {
         order(NodeClient.request(.undrain), "back on the ring")
     }
 
-    /// Polls the node's statistics until the handoff is complete.
+    /// Polls the node's statistics until the handoff has ended, the node has stopped as ordered, or
+    /// `deadline`; prints the result.
     private func pollUntilDone(
         _ client: NodeClient, _ order: DrainArguments, until deadline: Instant
     ) throws(CommandError) -> CommandOutcome {
@@ -88,8 +92,8 @@ extension Commands {
 }
 
 extension ExchangeError {
-    /// True if nothing accepts connections there or the connection was reset; false for failures of
-    /// the network.
+    /// True if nothing accepts connections there, or the connection ended before the response;
+    /// false for failures of the network.
     fileprivate var isConnectionRefusedOrReset: Bool {
         switch self {
         case .system(let code): code == ECONNREFUSED || code == ECONNRESET || code == EPIPE
@@ -103,6 +107,7 @@ extension ExchangeError {
 package struct DrainProgress: Hashable, Sendable {
     /// The number of queued and unanswered offers in the last statistics.
     package private(set) var offersLeft: UInt64 = 0
+    /// The largest number of offers in any statistics, the whole of which progress is a share.
     private var offersMax: UInt64 = 0
     /// The number of successive statistics without a handoff in progress.
     private var idleCount = 0
@@ -110,7 +115,7 @@ package struct DrainProgress: Hashable, Sendable {
     /// Creates the progress of a handoff that has not been observed.
     package init() {}
 
-    /// Adds the latest statistics.
+    /// Replaces the counts by those of the latest statistics.
     package mutating func update(_ report: StatisticsDocument) {
         offersLeft = report.cluster?.offersPending ?? 0
         offersMax = max(offersMax, offersLeft)
@@ -121,7 +126,7 @@ package struct DrainProgress: Hashable, Sendable {
         idleCount = isQuiet ? idleCount + 1 : 0
     }
 
-    /// True if the handoff has ended.
+    /// True if the handoff has ended, whether or not anything is left.
     ///
     /// The ring may lose the node a moment before the handoff begins, so two statistics without one
     /// are required.

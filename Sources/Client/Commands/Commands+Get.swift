@@ -26,7 +26,9 @@ package struct GetArguments: Sendable {
 
     static let clientPort: UInt16 = 8080
 
-    /// Returns the request.
+    /// Returns the request: for a site its path with its host, else the API's for the image.
+    ///
+    /// - Throws: the fault of the URL or of a header field.
     func request() throws(CommandError) -> NodeRequest {
         guard let (authority, target) = parts,
             url.utf8.allSatisfy({ (0x21...0x7E).contains($0) })
@@ -71,6 +73,8 @@ package struct GetArguments: Sendable {
 
 extension Commands {
     /// Requests an image or a site's resource from a node's port for clients, in clear text.
+    ///
+    /// A body is not written to a terminal. The outcome is `refused` for an error status.
     package func get(_ arguments: GetArguments) -> CommandOutcome {
         run { () throws(CommandError) in
             let question = try arguments.request()
@@ -115,7 +119,8 @@ extension Commands {
         return NodeEndpoint(address.reachable)
     }
 
-    /// Returns the response if it is successful, or only its head is wanted.
+    /// Returns the response if it is successful, after completing the output, or if only its head
+    /// is wanted; any other outcome is an error.
     private func outcome(
         _ exchange: Exchange, _ receiver: BodyOutput, _ arguments: GetArguments
     ) throws(CommandError) -> NodeResponse {
@@ -166,7 +171,7 @@ final class BodyOutput {
     private var nextProgressAt: Instant
     /// The number of body bytes so far.
     private(set) var byteCount: UInt64 = 0
-    /// The body of an error response.
+    /// The body of an error response, up to 64 KiB.
     private(set) var problem: [UInt8] = []
     /// The reason why the output has failed; `nil` while it works.
     private(set) var error: CommandError?
@@ -190,10 +195,15 @@ final class BodyOutput {
         if let partPath, partPath != path { unsafe unlink(partPath) }
     }
 
-    /// Returns the path of the temporary file that is renamed when it is complete; for a link, a
-    /// device or a pipe, which must not be replaced, the path itself.
+    /// The path of the temporary file that is renamed when it is complete; `nil` for standard
+    /// output.
+    ///
+    /// For a link, a device or a pipe, which must not be replaced, it is the path of the output
+    /// itself.
     private let partPath: String?
 
+    /// Returns the path to write to for the output at `path`: beside it, unless that is no regular
+    /// file.
     private static func partPath(_ path: String) -> String {
         var facts = stat()
         let isThere = unsafe lstat(path, &facts) == 0
@@ -215,7 +225,7 @@ final class BodyOutput {
         showProgress(response)
     }
 
-    /// Completes the output and renames the file.
+    /// Completes the output and renames the file; does nothing for standard output.
     func finish() throws(CommandError) {
         guard let path, let partPath else { return }
         do throws(ExchangeError) {
@@ -230,7 +240,7 @@ final class BodyOutput {
         }
     }
 
-    /// Opens the output at the first piece.
+    /// Opens the output file unless it is open; does nothing for standard output.
     private func open() throws(ExchangeError) {
         guard descriptor < 0, let partPath else { return }
         descriptor = unsafe Glibc.open(partPath, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o666)
@@ -244,7 +254,7 @@ final class BodyOutput {
         return .system(code)
     }
 
-    /// Shows the progress of a longer response.
+    /// Shows the progress of writing a file, after a while and then at intervals.
     private func showProgress(_ response: NodeResponse) {
         let now = BootClock.now()
         guard partPath != nil, now >= nextProgressAt else { return }

@@ -40,7 +40,8 @@ package struct PrefetchArguments: Sendable {
         }
     }
 
-    /// Returns the URLs in a file.
+    /// Returns the URLs in a file, the first word of each line; empty lines and those that begin
+    /// with `#` are skipped.
     private static func urls(in file: String) throws(CommandError) -> [String] {
         let text = String(decoding: try bytes(of: file), as: UTF8.self)
         let lines = text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline)
@@ -78,8 +79,10 @@ package struct PrefetchArguments: Sendable {
 }
 
 extension Commands {
-    /// Orders the node to prefetch, and shows the progress; the outcome is `refused` if a URL could
-    /// not be fetched.
+    /// Orders the node to prefetch, in several requests if there are many URLs, and shows the
+    /// progress.
+    ///
+    /// The outcome is `refused` if a URL could not be fetched, and `incomplete` at the time limit.
     package func prefetch(_ order: PrefetchArguments) -> CommandOutcome {
         run { () throws(CommandError) in
             let limit = try order.timeout.map { text throws(CommandError) in
@@ -159,7 +162,8 @@ extension Commands {
 }
 
 extension PrefetchDocument {
-    /// Returns the outcome of the command if it is not a success.
+    /// Returns the outcome of the command; `nil` for a success, which a prefetch in progress is too
+    /// if it is not waited for.
     fileprivate func outcome(isWaitedFor: Bool) -> CommandOutcome? {
         switch state {
         case .failed, .cancelled: .refused

@@ -48,8 +48,8 @@ package enum PurgeWaitTarget: String, CaseIterable, Sendable {
 extension Commands {
     /// Purges, and shows the receipt while members confirm.
     ///
-    /// The outcome is `succeeded` if the awaited progress was reached, and `incomplete` if a member
-    /// has not confirmed in time or cannot be reached.
+    /// The outcome is `incomplete` if all members are waited for, and one has not confirmed in time
+    /// or cannot be reached.
     package func purge(_ order: PurgeArguments) -> CommandOutcome {
         run { () throws(CommandError) in
             let limit = try CommandOptions.duration(order.timeout, "--within")

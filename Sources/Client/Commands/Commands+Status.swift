@@ -40,7 +40,7 @@ extension Commands {
     }
 }
 
-/// The queries to one node.
+/// The queries for the status and the statistics of one node.
 private struct StatusQuery {
     let client: NodeClient
     let exchanges: [Exchange]

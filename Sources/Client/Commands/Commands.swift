@@ -19,7 +19,7 @@ package struct Commands: Sendable {
         console = Console(environment: options.environment)
     }
 
-    /// Runs `work` and prints its error.
+    /// Runs `work`; an error is printed, and its outcome returned.
     func run(
         _ work: () throws(CommandError) -> CommandOutcome
     ) -> CommandOutcome {
@@ -88,7 +88,10 @@ package struct Commands: Sendable {
 
     /// Asks on the terminal for confirmation of an irreversible operation.
     ///
-    /// - Returns: `nil` if it is confirmed; otherwise the outcome of the command.
+    /// - Parameters:
+    ///   - question: the question.
+    ///   - what: the operation, for the error if no confirmation can be requested.
+    /// - Returns: `nil` if it is confirmed; `refused` if not, and `usageError` without a terminal.
     package func confirm(_ question: String, _ what: String) -> CommandOutcome? {
         guard console.showsProgress, isatty(STDIN_FILENO) == 1 else {
             console.printError("\(what) needs --yes where no confirmation can be requested")
@@ -127,7 +130,7 @@ package struct Commands: Sendable {
 
     /// Orders the node to begin a new voter set with itself as the only member.
     ///
-    /// Unless `isSure`, it first explains the consequences and asks for confirmation on the
+    /// It first explains the consequences and, unless `isSure`, asks for confirmation on the
     /// terminal.
     package func recover(isSure: Bool) -> CommandOutcome {
         run { () throws(CommandError) in

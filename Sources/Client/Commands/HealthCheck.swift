@@ -9,7 +9,9 @@ package struct HealthCheck: Hashable, Sendable {
     /// The request and its result in one line.
     package let line: String
 
-    /// Sends the request; `timeout`, as an operator writes it, limits all of it.
+    /// Requests `/readyz` of the node; `timeout`, as an operator writes it, limits all of it.
+    ///
+    /// Without a usable setting or a response the node counts as not ready.
     package static func run(_ node: LocalNode, timeout: String) -> HealthCheck {
         do throws(CommandError) {
             let limit = try CommandOptions.duration(timeout, "--timeout")

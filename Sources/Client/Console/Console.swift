@@ -7,7 +7,7 @@ struct Console: Sendable {
     let isTerminal: Bool
     /// True if output is coloured.
     let isColoured: Bool
-    /// True if standard error is a terminal, so that progress is shown.
+    /// True if progress is shown: standard error is a terminal that can move the cursor.
     let showsProgress: Bool
 
     /// Creates the console of this process.
@@ -42,7 +42,7 @@ struct Console: Sendable {
         Self.write(Array((text.hasSuffix("\n") ? text : text + "\n").utf8), to: STDOUT_FILENO)
     }
 
-    /// Prints an error to standard error.
+    /// Prints a line to standard error, after the name of the program.
     func printError(_ text: String) {
         Self.write(Array("nuthatch: \(text)\n".utf8), to: STDERR_FILENO)
     }
@@ -54,7 +54,8 @@ struct Console: Sendable {
 
     // MARK: Progress
 
-    /// Shows a line of progress in place of the former one; `line` receives the number of columns.
+    /// Shows a line of progress in place of the former one, if ``showsProgress``; `line` receives
+    /// the number of columns.
     func showProgress(_ line: (_ columnsMax: Int) -> TextLine) {
         guard showsProgress else { return }
         let columns = Self.size(of: STDERR_FILENO)?.columns ?? 80
@@ -63,13 +64,14 @@ struct Console: Sendable {
         Self.write(Array("\r\(text)\u{1B}[K".utf8), to: STDERR_FILENO)
     }
 
-    /// Clears the line of progress.
+    /// Clears the line of progress, if ``showsProgress``.
     func clearProgress() {
         guard showsProgress else { return }
         Self.write(Array("\r\u{1B}[K".utf8), to: STDERR_FILENO)
     }
 
-    /// Writes all bytes; returns false if the reader has closed.
+    /// Writes all bytes, waiting while the reader is slow; returns false if it fails, as when the
+    /// reader has closed.
     @discardableResult
     static func write(_ bytes: [UInt8], to descriptor: CInt) -> Bool {
         var rest = bytes[...]

@@ -29,7 +29,7 @@ package enum NumberFormat {
         return fixed(value, value < 9.95 ? 1 : 0) + unit
     }
 
-    /// Returns `98.7%`, rounded down, so that 100 % means all.
+    /// Returns `98.7%`, rounded down, so that 100 % means all; `–` without a number.
     package static func percent(_ share: Double?) -> String {
         guard let share, share.isFinite else { return "–" }
         let tenths = tenthsOfPercent(share)
@@ -103,7 +103,8 @@ package enum NumberFormat {
         return milliseconds < 1000 ? "now" : "\(words[0]) ago"
     }
 
-    /// Returns a latency in microseconds: `200µs`, `1.5ms`, `2s`; `>10s` beyond the last bound.
+    /// Returns a latency in microseconds: `200µs`, `1.5ms`, `2s`; `>10s` for an infinite one, and
+    /// `–` for none.
     package static func latency(_ microseconds: Double?) -> String {
         guard let microseconds else { return "–" }
         guard microseconds.isFinite else { return ">10s" }

@@ -6,7 +6,7 @@ package struct Table: Sendable {
         package var title: String
         /// True if the cells are aligned to the right, as numbers are.
         package var isRight: Bool
-        /// True if this column is cut when the table is too wide.
+        /// True if this column is cut when the table is too wide; of several, only the first is.
         package var isFlexible: Bool
 
         /// Returns a column that is aligned to the left.
@@ -60,7 +60,8 @@ package struct Table: Sendable {
         }
     }
 
-    /// Reduces the width of the flexible column as required.
+    /// Reduces the width of the first flexible column as required, but not below
+    /// ``flexibleColumnsMin``.
     private func shrink(_ widths: inout [Int], to columnsMax: Int) {
         let excess = widths.reduce(Self.gap * (widths.count - 1), +) - columnsMax
         guard excess > 0, let flexible = columns.firstIndex(where: \.isFlexible) else { return }

@@ -103,7 +103,8 @@ package struct TextLine: Hashable, Sendable {
         return line
     }
 
-    /// Returns exactly `count` columns, padded with blanks on the right, or on the left.
+    /// Returns exactly `count` columns: cut, or padded with blanks on the right, or on the left if
+    /// `isRight`.
     package func padded(to count: Int, isRight: Bool = false, with look: TextStyle = .plain)
         -> TextLine
     {
@@ -116,7 +117,7 @@ package struct TextLine: Hashable, Sendable {
     package func styled(_ look: TextStyle) -> TextLine { TextLine(text, look) }
 
     /// Returns the line with escape sequences, or without them if not coloured; trailing blanks are
-    /// removed.
+    /// removed unless they are visible.
     package func rendered(isColoured: Bool) -> String {
         var ended = pieces[...]
         var tail = ""

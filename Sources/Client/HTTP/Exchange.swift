@@ -47,8 +47,10 @@ final class Exchange {
     private(set) var descriptor: CInt = -1
     private var state = State.connecting
     private var parser = ResponseParser()
+    /// The received bytes that are not parsed.
     private var received: [UInt8] = []
     private var response: NodeResponse?
+    /// True if the end of the connection ends the body.
     private var isCloseDelimited = false
 
     /// Begins to connect; without an address it fails at once.
@@ -58,8 +60,8 @@ final class Exchange {
     ///   - place: the address of the node, for Host.
     ///   - addresses: the socket addresses, tried in order.
     ///   - deadline: the time at which the exchange fails.
-    ///   - bodyBytesMax: the largest body in bytes.
-    ///   - bodyHandler: receives the body; `nil` to keep it in the response.
+    ///   - bodyBytesMax: the largest body in bytes that the response keeps.
+    ///   - bodyHandler: receives a body of any size; `nil` to keep it in the response.
     init(
         _ question: NodeRequest, endpoint place: NodeEndpoint,
         by addresses: Result<[SocketAddress], ExchangeError>, until deadline: Instant,
@@ -104,7 +106,7 @@ final class Exchange {
         }
     }
 
-    /// Ends the exchange.
+    /// Ends the exchange and closes its socket.
     private func finish(_ outcome: Result<NodeResponse, ExchangeError>) {
         self.outcome = outcome
         if descriptor >= 0 { close(descriptor) }
@@ -156,7 +158,8 @@ final class Exchange {
         return true
     }
 
-    /// Returns true if a failed system call must be repeated at once, and false if it must wait.
+    /// Returns true if a failed system call must be repeated at once, and false if it must wait;
+    /// throws any other error.
     private func shouldRetry() throws(ExchangeError) -> Bool {
         switch errno {
         case EINTR: return true
@@ -213,7 +216,7 @@ final class Exchange {
         }
     }
 
-    /// Passes a piece of the body to the handler, or keeps it.
+    /// Passes a piece of the body to the handler, or keeps it in the response up to the limit.
     private func receiveBody(_ piece: ArraySlice<UInt8>) throws(ExchangeError) {
         guard let response else { preconditionFailure("a body before its head") }
         if let bodyHandler { return try bodyHandler(response, piece) }
@@ -229,7 +232,8 @@ final class Exchange {
         finish(.success(response))
     }
 
-    /// Handles the end of the connection, which ends a body without a length.
+    /// Handles the end of the connection, which ends a body without a length; any other response is
+    /// incomplete.
     private func connectionClosed() throws(ExchangeError) {
         guard response != nil, isCloseDelimited else { throw .incompleteResponse }
         succeed()
@@ -237,7 +241,7 @@ final class Exchange {
 }
 
 extension Exchange {
-    /// Returns when all of `exchanges` have ended.
+    /// Advances `exchanges` until all have ended, and blocks the thread meanwhile.
     static func advance(_ exchanges: [Exchange]) {
         while exchanges.contains(where: { $0.outcome == nil }) {
             _ = poll(for: exchanges, orUntilReadable: [], until: .distantFuture)

@@ -81,7 +81,8 @@ package struct NodeClient: Sendable {
 
     // MARK: Responses
 
-    /// Returns the successful response of an exchange that has ended.
+    /// Returns the successful response of an exchange that has ended; a failure and an error status
+    /// are errors.
     func response(of exchange: Exchange) throws(CommandError) -> NodeResponse {
         let url = url(exchange.request)
         switch exchange.outcome {

@@ -64,7 +64,8 @@ package struct NodeResponse: Hashable, Sendable {
     /// True for a status of 200 to 299.
     package var isSuccess: Bool { (200..<300).contains(status) }
 
-    /// Returns the values of a field joined as one; `name` is in lower case.
+    /// Returns the values of a field joined as one, `nil` if there is none; `name` is in lower
+    /// case.
     package subscript(name: String) -> String? {
         let values = fields.filter { $0.name.lowercased() == name }.map(\.value)
         return values.isEmpty ? nil : values.joined(separator: ", ")

@@ -24,7 +24,8 @@ extension ReceiptDocument {
         return (broadest.summary, targets.count > 1 ? " and \(targets.count - 1) more" : "")
     }
 
-    /// True if all reachable members have confirmed it, so that no change is to be expected soon.
+    /// True if all members have confirmed the purge, or all but unreachable ones, so that no change
+    /// is to be expected soon.
     package var isSettled: Bool { isFullyConfirmed || (pending == 0 && unreachable > 0) }
 
     /// Returns the report, followed by a line for each member; `columnsMax` is `nil` for no limit.

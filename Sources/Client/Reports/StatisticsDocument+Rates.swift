@@ -2,7 +2,7 @@ package import Admin
 
 extension StatisticsDocument {
     /// Returns true if `old` is from another process, so that its counts cannot be subtracted: its
-    /// clock or a count is higher.
+    /// clock is not earlier, or a count is higher.
     package func isFromAnotherProcess(than old: StatisticsDocument) -> Bool {
         uptimeMilliseconds <= old.uptimeMilliseconds || requests.hasDecreased(since: old.requests)
             || bytes.hasDecreased(since: old.bytes)
@@ -10,9 +10,9 @@ extension StatisticsDocument {
 }
 
 extension SourceCounts {
-    /// The responses for which the origin sent nothing or no body.
+    /// The responses that did not need a body from the origin for themselves.
     package var hits: UInt64 { memory &+ disk &+ peer &+ revalidated &+ collapsed &+ stale }
-    /// The responses that the cache could have served.
+    /// The responses that the cache could have served: the hits, and those fetched from an origin.
     package var cacheable: UInt64 { hits &+ origin }
     /// All responses.
     package var all: UInt64 { cacheable &+ passed &+ none }

@@ -29,7 +29,8 @@ final class Screen {
     private static let activeSignalDescriptor = Atomic<CInt>(-1)
     private static let signals = [SIGINT, SIGTERM, SIGHUP, SIGTSTP, SIGWINCH]
 
-    /// Enters full-screen mode; `nil` if standard output is not a terminal.
+    /// Enters full-screen mode; `nil` if standard output is not a terminal, or no pipe can be
+    /// opened.
     init?() {
         guard isatty(STDOUT_FILENO) == 1 else { return nil }
         var ends: [CInt] = [-1, -1]
@@ -103,7 +104,7 @@ final class Screen {
         exit(128 + number)
     }
 
-    /// Raises a signal with its default action.
+    /// Raises a signal, whose default action must be in force.
     ///
     /// This thread may block signals, so it is raised for the process; another thread may handle it
     /// a moment later.
@@ -127,7 +128,7 @@ final class Screen {
         }
     }
 
-    /// Returns the pressed keys; `nil` at the end of input.
+    /// Returns the pressed keys; `nil` at the end of input or without a keyboard.
     func keys() -> [TopKey]? {
         guard let keyboard else { return nil }
         var bytes = [UInt8](repeating: 0, count: 256)

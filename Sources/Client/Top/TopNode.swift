@@ -13,6 +13,7 @@ package struct TopNode: Sendable {
     /// The activity between two responses.
     struct Point: Sendable {
         var requestsPerSecond: Double
+        /// The responses by source between the two.
         var counts: SourceCounts
     }
 
@@ -55,7 +56,9 @@ package struct TopNode: Sendable {
     /// The latest statistics; `nil` while the node does not respond.
     package var report: StatisticsDocument? { failure == nil ? samples.last?.report : nil }
 
-    /// Adds statistics.
+    /// Records statistics that arrived at `now`, and the activity since the previous ones.
+    ///
+    /// Ends a failure. Samples of an earlier process of the node are dropped.
     mutating func statisticsReceived(_ report: StatisticsDocument, at now: Instant) {
         failure = nil
         id = report.members.first(where: \.isSelf)?.node ?? id
@@ -70,7 +73,7 @@ package struct TopNode: Sendable {
     /// Sets the node id.
     mutating func identify(_ id: String) { self.id = id }
 
-    /// Records a failed query.
+    /// Records a failed query; a failure in progress keeps its beginning.
     mutating func requestFailed(_ why: String, at now: Instant) {
         failure = Failure(reason: why, since: failure?.since ?? now)
         appendPoint(nil)
@@ -89,8 +92,9 @@ package struct TopNode: Sendable {
         return Point(requestsPerSecond: Double(counts.all) / seconds, counts: counts)
     }
 
-    /// The rates over the last ``window``, or the part of it with samples; `nil` if the node does
-    /// not respond or has responded only once.
+    /// The rates over the last ``window``, or since the previous sample if that is older.
+    ///
+    /// `nil` if the node does not respond, or its process has responded only once.
     var rates: TopRates? {
         guard failure == nil, let last = samples.last, samples.count > 1 else { return nil }
         let first =
@@ -134,7 +138,7 @@ struct TopRates: Sendable {
         bounds = new.latency.bounds
     }
 
-    /// Adds the activity of another node.
+    /// Adds the activity of another node, without response times if its buckets differ.
     mutating func add(_ other: TopRates) {
         requestsPerSecond += other.requestsPerSecond
         requests = requests + other.requests
@@ -146,7 +150,8 @@ struct TopRates: Sendable {
         if bounds == other.bounds { buckets = zip(buckets, other.buckets).map { $0 &+ $1 } }
     }
 
-    /// Returns a quantile of response times in microseconds.
+    /// Returns a quantile of response times in microseconds; infinite above the last bound, and
+    /// `nil` without responses.
     func latency(_ share: Double) -> Double? {
         LatencyHistogram.quantile(share, of: buckets, bounds: bounds)
     }

@@ -95,7 +95,7 @@ extension TopState {
         for member in ordered.flatMap(\.members) where !member.isSelf {
             if found[member.node] == nil { found[member.node] = member }
         }
-        // A node's view of itself takes precedence.
+        // A node's view of itself counts where no other node has one.
         for member in ordered.flatMap(\.members) where member.isSelf {
             if found[member.node] == nil { found[member.node] = member }
         }
@@ -113,7 +113,7 @@ extension TopState {
             lag: node.id.flatMap { lag(of: $0, views) })
     }
 
-    /// Returns the largest lag that others report for a node.
+    /// Returns the largest lag that others report for a node; `nil` if none does.
     private func lag(of id: String, _ views: [[MemberDocument]]) -> UInt64? {
         views.joined().filter { $0.node == id && !$0.isSelf }.compactMap(\.lagRecords).max()
     }

@@ -35,6 +35,7 @@ final class TopSession {
             case discovery(String, NodeClient)
         }
 
+        /// The index of the queried node; for a discovery, of the node that named the member.
         let node: Int
         let kind: Kind
         let exchange: Exchange
@@ -52,7 +53,9 @@ final class TopSession {
 
     /// Queries all nodes for the first time.
     ///
-    /// - Throws: the first node's error, if none responds as a node.
+    /// - Parameter isAlone: true if the operator has named at most one node; members of its cluster
+    ///   are then looked for, unless requests carry a token.
+    /// - Throws: the first error, if no node responds with success.
     func connect(isAlone: Bool) throws(CommandError) {
         // A member's host comes from another node, so a token must not be sent there.
         if isAlone, clients.count == 1, !clients[0].hasToken {
@@ -93,7 +96,8 @@ final class TopSession {
         BootClock.pause(nextPollAt - BootClock.now())
     }
 
-    /// Continues until there is an update to show, or one of `inputs` can be read.
+    /// Starts a poll if one is due, and continues until there is an update to show or one of
+    /// `inputs` can be read.
     ///
     /// - Returns: those that can be read.
     func runUntilUpdate(orUntilReadable inputs: [CInt]) -> Set<CInt> {
@@ -112,7 +116,8 @@ final class TopSession {
 
     // MARK: Queries
 
-    /// Starts the queries of a poll.
+    /// Starts the queries of a poll, except to nodes with queries in progress, and schedules the
+    /// next.
     private func pollAll() {
         scheduleNextPoll()
         round += 1
@@ -141,7 +146,8 @@ final class TopSession {
             PendingPoll(node: node, kind: kind, exchange: clients[node].start(question)))
     }
 
-    /// Processes the queries that have ended.
+    /// Processes the queries that have ended; only failed ones for statistics count as failures of
+    /// the node.
     private func processCompleted() {
         let over = pending.filter { $0.exchange.outcome != nil }
         guard !over.isEmpty else { return }
@@ -156,7 +162,8 @@ final class TopSession {
         }
     }
 
-    /// Processes the response of a query.
+    /// Passes the response of a query to the state, and adds a discovered member that has the
+    /// expected id.
     private func process(_ flight: PendingPoll) throws(CommandError) {
         let (node, client) = (flight.node, clients[flight.node])
         switch flight.kind {
@@ -183,7 +190,8 @@ final class TopSession {
 
     // MARK: Members that the operator has not named
 
-    /// Queries each unknown member once, at its own host and the named node's port.
+    /// Queries each unknown live member on another host once, at the port of the named node; does
+    /// nothing at 64 nodes.
     private func discoverMembers(for members: [MemberDocument], _ node: Int) {
         guard let discoveryPort, clients.count < 64 else { return }
         let known = Set(state.nodes.compactMap(\.id))
@@ -204,7 +212,8 @@ final class TopSession {
 
     // MARK: JSON
 
-    /// Queries all nodes once and returns a line of JSON for each.
+    /// Queries the statistics of all nodes once, schedules the next poll, and returns a line of
+    /// JSON for each node.
     func jsonLines() -> [String] {
         scheduleNextPoll()
         let exchanges = clients.map { $0.start(NodeClient.request(.getStatistics)) }

@@ -56,7 +56,7 @@ extension TopState {
         return line + TextLine(", \(NumberFormat.plural(UInt64(cluster.voterCount), "voter"))")
     }
 
-    /// The line of the fence.
+    /// The line of fenced nodes, unconfirmed purges and entries to hand off.
     private var fenceLine: TextLine {
         let reports = nodes.compactMap { node in node.report.map { (node, $0) } }
         let fenced = reports.filter(\.1.isFenced)
@@ -255,7 +255,8 @@ extension TopState {
 
     // MARK: Images and purges
 
-    /// Returns the most requested entries and the latest purges, in at most `room` lines.
+    /// Returns the most requested entries and the latest purges, in at most `room` lines; none for
+    /// fewer than four.
     func listLines(_ columns: Int, room: Int) -> [TextLine] {
         let purges = purgeLines(columns)
         let images = hotLines(columns)

@@ -20,7 +20,7 @@ package struct TopState: Sendable {
     package private(set) var nodes: [TopNode]
     /// The order in which nodes are listed.
     package private(set) var order = Order.asListed
-    /// True while the screen is not updated.
+    /// True while no poll is started.
     package private(set) var isPaused = false
     /// True while the help is shown.
     package private(set) var showsHelp = false
@@ -37,22 +37,22 @@ package struct TopState: Sendable {
 
     // MARK: Responses
 
-    /// Adds the statistics of a node; `node` is its index in ``nodes``.
+    /// Adds the statistics of a node, which ends its failure; `node` is its index in ``nodes``.
     package mutating func received(_ node: Int, _ report: StatisticsDocument, at now: Instant) {
         nodes[node].statisticsReceived(report, at: now)
     }
 
-    /// Adds the status of a node.
+    /// Sets the id of a node from its status.
     package mutating func received(_ node: Int, _ report: StatusDocument) {
         nodes[node].identify(report.node)
     }
 
-    /// Adds the most requested entries of a node.
+    /// Replaces the most requested entries of a node.
     package mutating func received(_ node: Int, _ report: DocumentList<HotEntryDocument>) {
         nodes[node].hot = report.items
     }
 
-    /// Adds the latest purges of a node.
+    /// Replaces the latest purges of a node.
     package mutating func received(_ node: Int, _ purges: [ReceiptDocument]) {
         nodes[node].purges = purges
     }
@@ -108,14 +108,16 @@ package struct TopState: Sendable {
         return sum
     }
 
-    /// The node whose view of the members is shown: the first that responds and is not fenced.
+    /// The node whose view of the members is shown: of the selected nodes that respond, or else of
+    /// all that do, the first that is not fenced, or else the first.
     var referenceNode: TopNode? {
         var answering = selectedNodes.filter { $0.report != nil }
         if answering.isEmpty { answering = nodes.filter { $0.report != nil } }
         return answering.first { $0.report?.isFenced == false } ?? answering.first
     }
 
-    /// Returns the requests per second and hit ratios at each poll, the newest last.
+    /// Returns the requests per second and hit ratios of the selected nodes at each of the last
+    /// `count` polls, the newest last; `nil` where there is no value.
     func history(_ count: Int) -> (requests: [Double?], hits: [Double?]) {
         var requests: [Double?] = []
         var hits: [Double?] = []

@@ -74,11 +74,13 @@ package struct ConsensusRecord: Hashable, Sendable {
         self.body = body
     }
 
+    /// The vote in the record, without its positions; `nil` for another kind.
     var vote: Vote? {
         guard case .vote(let change, _) = body else { return nil }
         return Vote(ballot: ballot, change: change)
     }
 
+    /// True if the record is a promise.
     var isPromise: Bool {
         guard case .promise = body else { return false }
         return true

@@ -75,6 +75,7 @@ package struct Fence: Sendable {
         }
     }
 
+    /// A response that counts as a contact once the missing positions are applied here.
     private struct PendingContact: Sendable {
         var sentAt: Instant
         var missing: [StreamPosition]
@@ -145,7 +146,10 @@ package struct Fence: Sendable {
         return number
     }
 
-    /// Records that `member` has responded to the request of `round`, and has synced `synced`.
+    /// Counts a contact with `member` from the sending of `round`, once `synced` is applied here.
+    ///
+    /// A response to an unknown or dropped round is ignored. Of responses that wait for records the
+    /// first are kept, and a further one replaces the last.
     package mutating func responseReceived(
         _ round: UInt64, by member: NodeID, synced: [StreamPosition], now: Instant
     ) {
@@ -166,7 +170,7 @@ package struct Fence: Sendable {
     }
 
     /// Records that everything up to these positions is applied here, so that no later decision
-    /// misses it.
+    /// misses it, and counts the contacts that waited for that.
     package mutating func applied(_ positions: [StreamPosition]) {
         applied.merge(positions)
         for (member, pending) in zip(pendingContacts.keys, pendingContacts.values) {
@@ -178,7 +182,7 @@ package struct Fence: Sendable {
         }
     }
 
-    /// Removes a stream that nodes no longer name.
+    /// Removes a stream that nodes no longer name; no contact waits for it any more.
     mutating func removeStream(_ process: ProcessID) {
         applied.remove(process)
         pendingContacts.updateAll { _, pending in
@@ -188,6 +192,7 @@ package struct Fence: Sendable {
         }
     }
 
+    /// Counts a contact with `member`, unless a later one counts already.
     private mutating func recordContact(_ sentAt: Instant, of member: NodeID) {
         contacts[member] = max(contacts[member] ?? sentAt, sentAt)
     }
@@ -200,7 +205,8 @@ package struct Fence: Sendable {
         }
     }
 
-    /// Returns when the last request was sent to `member` whose response is applied here.
+    /// Returns when the last request was sent to `member` whose response is applied here; `nil` if
+    /// there is none.
     package func lastContact(of member: NodeID) -> Instant? { contacts[member] }
 
     /// Returns true if a response to a request of the last contact lifetime was received and
@@ -215,6 +221,8 @@ package struct Fence: Sendable {
     // MARK: The window
 
     /// Moves the window to what is proven under `demand` or was proven earlier; `nil` closes it.
+    ///
+    /// Without a fence duration the window stays open.
     package mutating func update(_ demand: QuorumRequirement?, now: Instant) {
         guard let fence = settings.duration else { return }
         if demand == nil { provenUntil = .zero }
@@ -230,7 +238,8 @@ package struct Fence: Sendable {
         currentSince = window.isCurrent(at: now) ? currentSince ?? now : nil
     }
 
-    /// Returns the latest instant before which nothing durable is missing here, or `nil`.
+    /// Returns the latest instant before which nothing durable is missing here; `nil` without
+    /// enough contacts.
     private func provenStart(_ demand: QuorumRequirement) -> Instant? {
         var start = demand.settledAt.flatMap { majorityStart(demand.voters, since: $0) }
         if let joint = demand.joint,
@@ -248,8 +257,10 @@ package struct Fence: Sendable {
         majorityStart(members, since: since) != nil
     }
 
-    /// Returns the earliest contact of the latest majority; this node is always in contact with
-    /// itself.
+    /// Returns the earliest contact of the latest majority of `members` with contacts from `since`
+    /// on; `nil` without one.
+    ///
+    /// This node is always in contact with itself.
     private func majorityStart(_ members: [NodeID], since: Instant) -> Instant? {
         let starts = members.compactMap { member in
             member == own ? .distantFuture : contacts[member].flatMap { $0 < since ? nil : $0 }
@@ -290,7 +301,8 @@ package struct FenceWindow: Hashable, Sendable {
     /// each decision.
     package func isCurrent(at now: Instant) -> Bool { now < currentUntil }
 
-    /// Makes the window current from `now` until `until`, which may be in the past.
+    /// Makes the window current until `until`; if that is past, the window closes now unless it is
+    /// closed.
     mutating func move(to until: Instant, now: Instant) {
         if until > now {
             closedAt = until

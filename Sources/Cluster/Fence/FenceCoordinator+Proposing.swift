@@ -2,7 +2,8 @@ package import Ground
 
 /// Proposals to add and remove voters.
 extension FenceCoordinator {
-    /// The time at which this node proposes its planned change, unless another node has by then.
+    /// The time at which this node proposes its planned change, unless another node has by then;
+    /// `nil` without a planned change or during a proposal.
     var proposalDue: Instant? {
         guard let plannedChange, consensus.proposal == nil else { return nil }
         // No other node plans this.
@@ -34,7 +35,8 @@ extension FenceCoordinator {
         return members.count { $0 < own && fence.isInContact(with: $0, at: now) }
     }
 
-    /// Returns the next change: an undecided one first, then leaving, removing, adding; each by id.
+    /// Returns the next change: an undecided one first, then leaving, removing, adding; each by id;
+    /// `nil` if none is needed.
     private mutating func nextChange(_ now: Instant) -> VoterSetChange? {
         guard let set = consensus.configuration?.set else { return nil }
         membersToRemove.formIntersection(set.members)
@@ -63,6 +65,8 @@ extension FenceCoordinator {
         return now - since >= fence.settings.removeAfter
     }
 
+    /// Returns true if the member may be added: it is in contact, current and follows `set`, and is
+    /// neither a voter nor leaving.
     private func isCaughtUp(_ member: NodeID, with set: VoterSet, _ now: Instant) -> Bool {
         guard !set.contains(member), !leftMembers.contains(member),
             fence.isInContact(with: member, at: now)

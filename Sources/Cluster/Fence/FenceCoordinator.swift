@@ -116,6 +116,8 @@ package struct FenceCoordinator: Sendable {
             || (isRecentlyStarted && recentlyStartedUntil.count > (set.members.count - 1) / 2)
     }
 
+    /// Ends what has expired: recently started members, former sets, and the closing after a
+    /// recovery.
     private mutating func expireTimers(_ now: Instant) {
         for member in recentlyStartedUntil.keys
         where recentlyStartedUntil[member].map({ $0 <= now }) ?? false {
@@ -125,7 +127,11 @@ package struct FenceCoordinator: Sendable {
         if let closedUntil, closedUntil <= now { self.closedUntil = nil }
     }
 
-    /// Records that the set has changed from `former`.
+    /// Records that the set has changed from `former`, if it has; no effect without a fence
+    /// duration.
+    ///
+    /// New voters count as heard of now, and after a recovery the fence stays closed for its
+    /// duration.
     private mutating func recordSetChange(_ former: VoterSet?, _ now: Instant) {
         guard let set = consensus.configuration?.set, set != former,
             let span = fence.settings.duration
@@ -228,8 +234,7 @@ package struct FenceCoordinator: Sendable {
         advance(now, using: &dice)
     }
 
-    /// True if no reachable member is to be added and the set is settled, as far as this node
-    /// knows.
+    /// True if the set is settled, and this node and all reachable members are in it.
     private var areAllReachableVoters: Bool {
         guard let configuration = consensus.configuration, configuration.isSettled,
             consensus.isVoter
@@ -239,10 +244,15 @@ package struct FenceCoordinator: Sendable {
         return reachableMembers.allSatisfy(configuration.set.contains)
     }
 
+    /// Returns true if the member is connected or a voter.
     private func isKnown(_ member: NodeID) -> Bool {
         reachableMembers.contains(member) || consensus.configuration?.set.contains(member) == true
     }
 
+    /// Requests the round that is due, and schedules the next one.
+    ///
+    /// The round is with a quorum if this node is current for long enough and all reachable members
+    /// are voters of a settled set; otherwise it is with all reachable members.
     private mutating func tick(_ now: Instant) {
         guard nextRound <= now else { return }
         let span = fence.settings.contactLifetime
@@ -262,15 +272,18 @@ package struct FenceCoordinator: Sendable {
     /// The interval between rounds while responses are needed to proceed.
     private static let retryInterval = Interval.milliseconds(500)
 
+    /// Requests a round with all reachable members, if there are any.
     private mutating func queryAll(_ now: Instant) {
         guard !reachableMembers.isEmpty else { return }
         output.roundRequests.append(
             .init(members: reachableMembers, round: fence.beginRound(at: now)))
     }
 
-    /// Requests a round with as many members as a majority needs beside this node, in turn.
+    /// Requests a round with `count` reachable members in turn, which make a majority with this
+    /// node.
     ///
-    /// If one does not respond, the next round is with all.
+    /// If one does not respond, the next round is with all; so is this one if no more are
+    /// reachable.
     private mutating func queryQuorum(_ count: Int, _ now: Instant) {
         guard count < reachableMembers.count else { return queryAll(now) }
         let round = fence.beginRound(at: now)
@@ -281,6 +294,8 @@ package struct FenceCoordinator: Sendable {
         output.roundRequests.append(.init(members: members.sorted(), round: round))
     }
 
+    /// Records a response of a reachable member or voter, which ends an order to remove it; ignores
+    /// others.
     private mutating func responseReceived(
         _ response: FenceResponse, _ member: NodeID, _ now: Instant
     ) {

@@ -1,6 +1,6 @@
 /// The position of a node in every stream of invalidations that it knows.
 ///
-/// Only grows: merging takes the greater count, so positions can be merged in any order and
+/// Counts only grow: merging takes the greater one, so positions can be merged in any order and
 /// repeatedly.
 package struct PositionVector: Hashable, Sendable {
     /// The counts by stream; a stream that is missing is at 0.

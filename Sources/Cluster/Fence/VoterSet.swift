@@ -309,6 +309,9 @@ struct UniqueFields {
     }
 
     /// Returns the next known field, or `nil` after the last.
+    ///
+    /// - Throws: ``PeerFault/malformed(_:)`` for a second field with one tag, or a fault of the
+    ///   structure.
     mutating func next(_ bytes: Span<UInt8>) throws(PeerFault) -> StructureReader.Field? {
         while let field = try structure.next(bytes) {
             guard tags.contains(field.tag) else { continue }

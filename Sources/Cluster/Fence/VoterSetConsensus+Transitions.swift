@@ -4,7 +4,9 @@ package import Ground
 extension VoterSetConsensus {
     /// Adopts a configuration that another node knows to be decided, if it is newer.
     ///
-    /// Two sets of one generation, or two clusters that have both grown, are a ``conflict``.
+    /// The lineage with more recoveries is newer, then the higher generation. Two sets of one
+    /// generation, or two clusters that have both grown, are a ``conflict``; `isNewCluster` is true
+    /// if theirs is still a founder alone without a vote.
     mutating func adoptIfNewer(_ theirs: VoterConfiguration, isNewCluster: Bool, now: Instant) {
         guard let ours = configuration else { return adopt(theirs, now: now) }
         guard ours.set.lineage.recovery == theirs.set.lineage.recovery else {
@@ -26,7 +28,7 @@ extension VoterSetConsensus {
         }
     }
 
-    /// Resolves the meeting of two clusters: one that is still only its founder gives itself up.
+    /// Resolves the meeting of two clusters: a lone founder gives up, of two the one of higher id.
     private mutating func resolveForeignCluster(
         _ theirs: VoterConfiguration, isNewCluster: Bool, now: Instant
     ) {
@@ -41,7 +43,8 @@ extension VoterSetConsensus {
         }
     }
 
-    /// Follows `next` from now on, and drops the votes and records of earlier sets.
+    /// Follows `next` from now on; drops this node's votes and proposal, and the records on sets
+    /// other than `next` and, unless that is settled, the one before.
     mutating func adopt(_ next: VoterConfiguration, now: Instant) {
         let isNextStep =
             next.set.lineage == configuration?.set.lineage
@@ -64,7 +67,7 @@ extension VoterSetConsensus {
         restoreOwnVotes()
     }
 
-    /// Counts the votes and adopts a change that has a majority in one ballot.
+    /// Adopts a change that has a majority in one ballot; then checks whether the set is settled.
     mutating func tallyVotes(now: Instant) {
         if let set = configuration?.set {
             for cast in votes(on: set) {

@@ -14,7 +14,8 @@ extension VoterSetConsensus {
     /// ``vote(synced:isCurrent:records:)`` has no effect.
     package var isVoteDue: Bool { proposal != nil || !records.isEmpty }
 
-    /// Issues the promises, votes and proposal records that are due.
+    /// Issues the promises, votes and proposal records that are due; none unless this node has
+    /// joined as a voter of a settled set and found no conflict.
     ///
     /// - Parameters:
     ///   - synced: The positions synced at this moment.
@@ -38,6 +39,7 @@ extension VoterSetConsensus {
         castVote(proposal, on: set, synced: synced, issue: &output)
     }
 
+    /// Promises to vote in no ballot below `ballot`, and names the highest vote so far.
     private mutating func promise(
         _ ballot: Ballot, on set: VoterSet, issue: inout [ConsensusRecord]
     ) {
@@ -47,6 +49,7 @@ extension VoterSetConsensus {
                 base: set, member: own, ballot: ballot, body: .promise(voted: acceptedVote)))
     }
 
+    /// Votes, unless this node has voted in that ballot already or the change does not fit the set.
     private mutating func castVote(
         _ vote: Vote, on set: VoterSet, synced: [StreamPosition],
         issue: inout [ConsensusRecord]
@@ -91,7 +94,7 @@ extension VoterSetConsensus {
     }
 
     /// Returns when this node repeats its vote for the change that made its set, unless that is
-    /// settled by then.
+    /// settled by then; `nil` if it does not.
     ///
     /// A node that read the votes may have lost them before they were synced there, and a voter may
     /// have lost its directory. Then all nodes know the set from other nodes and none knows what
@@ -103,7 +106,8 @@ extension VoterSetConsensus {
         return adoptedAt + timeout
     }
 
-    /// Votes again, in a ballot that has no proposer and is lower than all others.
+    /// Votes again for the change that made the unsettled set, in a ballot that has no proposer and
+    /// is lower than all others; has no effect if the set is settled or the vote is already known.
     ///
     /// The change is already decided, so this can decide no other. What the voters have synced by
     /// now serves as well as what they had then, because they follow the set.
@@ -130,7 +134,8 @@ extension VoterSetConsensus {
     /// Starts a proposal by requesting promises, in a ballot that no node has used.
     ///
     /// - Parameters:
-    ///   - change: The proposed change; nothing happens if it does not fit the set.
+    ///   - change: The proposed change; nothing happens if it does not fit the set, or that cannot
+    ///     be changed now.
     ///   - excluding: The members that majorities are counted without, as in ``Ballot/excluded``.
     ///   - end: When the proposal expires.
     ///   - output: Receives the promise.

@@ -56,6 +56,8 @@ package struct VoterSetConsensus: Sendable {
     var adoptedAt: Instant
     /// When this node learned that the set is settled.
     var settledAt: Instant?
+    /// The set before the current one, as far as known; unlike that of ``configuration``, it stays
+    /// after the set is settled.
     var previousSet: VoterSet?
     /// The consensus records that still matter; see ``PersistentState/records``.
     var records: [ConsensusRecord] = []
@@ -134,7 +136,8 @@ package struct VoterSetConsensus: Sendable {
 
     // MARK: Input
 
-    /// Records the view and synced positions that `member` reported at one moment.
+    /// Records the view and synced positions that `member` reported at one moment, and adopts a
+    /// newer configuration from them.
     ///
     /// - Returns: False if there is no capacity for another member; then the report proves nothing.
     package mutating func recordView(
@@ -151,7 +154,7 @@ package struct VoterSetConsensus: Sendable {
         return true
     }
 
-    /// Records what this node has synced.
+    /// Records what this node has synced, which may settle the set.
     package mutating func recordOwnPositions(_ positions: [StreamPosition], now: Instant) {
         syncedPositions.update(own, or: PositionVector()) { $0.merge(positions) }
         updateSettled(now: now)
@@ -162,7 +165,7 @@ package struct VoterSetConsensus: Sendable {
         syncedPositions.updateAll { $1.remove(process) }
     }
 
-    /// Drops the views of members that are neither voters nor connected.
+    /// Drops the views and positions of all nodes other than `members` and this node.
     mutating func retainViews(of members: Set<NodeID>) {
         for member in views.keys where !members.contains(member) && member != own {
             views[member] = nil
@@ -172,6 +175,9 @@ package struct VoterSetConsensus: Sendable {
 
     /// Applies a consensus record: another node's once it is read, this node's own once it is
     /// synced.
+    ///
+    /// Ignores joins of other nodes, and records on sets of a lineage that this node does not
+    /// follow.
     package mutating func apply(_ record: ConsensusRecord, now: Instant) {
         if case .joined(let previous) = record.body {
             return applyJoin(VoterConfiguration(record.base, after: previous), record, now: now)
@@ -185,6 +191,7 @@ package struct VoterSetConsensus: Sendable {
         tallyVotes(now: now)
     }
 
+    /// Applies this node's own latest join, by which it follows a lineage; ignores other joins.
     private mutating func applyJoin(
         _ joined: VoterConfiguration, _ record: ConsensusRecord, now: Instant
     ) {
@@ -197,6 +204,8 @@ package struct VoterSetConsensus: Sendable {
         joinedLineage = joined.set.lineage
     }
 
+    /// Keeps a record on the current or previous set, in place of earlier promises of its member;
+    /// beyond the maximum number the oldest record of another node is dropped.
     private mutating func retain(_ record: ConsensusRecord) {
         guard isRelevant(record), !records.contains(record) else { return }
         if record.isPromise {
@@ -221,6 +230,7 @@ package struct VoterSetConsensus: Sendable {
         if let set = configuration?.set, records[place].base == set { records[place].base = set }
     }
 
+    /// Returns true for a record on the current set or, until that is settled, on the one before.
     private func isRelevant(_ record: ConsensusRecord) -> Bool {
         record.base == configuration?.set || record.base == configuration?.previous
     }
@@ -242,7 +252,8 @@ package struct VoterSetConsensus: Sendable {
 
     // MARK: Orders of the operator
 
-    /// Opens a lineage of this node alone, which replaces its own and every other that it meets.
+    /// Opens a lineage of this node alone, which replaces its own and every other that it meets;
+    /// has no effect on a node that follows none.
     mutating func recover(now: Instant) {
         guard let lineage = configuration?.set.lineage,
             lineage.recovery < VoterSet.generationMax
@@ -252,14 +263,15 @@ package struct VoterSetConsensus: Sendable {
             VoterConfiguration(VoterSet(foundedBy: own, recovery: lineage.recovery + 1)), now: now)
     }
 
-    /// Opens a cluster of this node alone.
+    /// Opens a cluster of this node alone, which must follow no voter set.
     mutating func bootstrap(now: Instant) {
         precondition(
             configuration == nil, "opens a cluster in \(String(describing: configuration))")
         adopt(VoterConfiguration(VoterSet(foundedBy: own)), now: now)
     }
 
-    /// Returns, once, the record that must be synced before this node follows the lineage it found.
+    /// Returns, once, the record that must be synced before this node follows the lineage it found;
+    /// `nil` if none is needed, or during a conflict.
     mutating func takeJoinRecord() -> ConsensusRecord? {
         guard let configuration, conflict == nil else { return nil }
         let lineage = configuration.set.lineage
@@ -276,7 +288,8 @@ package struct VoterSetConsensus: Sendable {
     /// True if this node follows its set's lineage by a synced record.
     var hasJoined: Bool { joinedLineage != nil && joinedLineage == configuration?.set.lineage }
 
-    /// The contacts that prove this node current; `nil` closes the fence.
+    /// The contacts that prove this node current; `nil`, which closes the fence, before it has
+    /// joined a lineage or during a conflict.
     package var quorumRequirement: Fence.QuorumRequirement? {
         guard let configuration, hasJoined, conflict == nil else { return nil }
         let joint = previousSet.map {
@@ -296,7 +309,7 @@ package struct VoterSetConsensus: Sendable {
         return theirs.generation > set.generation
     }
 
-    /// Returns this node's view of the voter set, to be sent to others.
+    /// Returns this node's view of the voter set, with `isCurrent` as given and without a nominee.
     package func view(isCurrent: Bool) -> VoterSetView {
         VoterSetView(
             configuration: configuration, hasVoted: acceptedVote != nil, isCurrent: isCurrent)

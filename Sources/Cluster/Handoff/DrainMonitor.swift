@@ -52,6 +52,8 @@ package struct DrainMonitor: Sendable {
     }
 
     /// Returns the result, or `nil` while the drain continues.
+    ///
+    /// A drain is finished only when this node has left the ring too.
     package func outcome(_ rest: Remainder, now: Instant) -> Outcome? {
         if rest.isEmpty, !rest.isInRing {
             return .finished(isComplete: !isIncomplete && !rest.hasMissedReceivers)

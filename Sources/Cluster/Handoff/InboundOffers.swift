@@ -78,7 +78,7 @@ package struct InboundOffers: Sendable {
     package static let transfersMax = 8
     /// The maximum number of bytes fetched at once, unless a single entry is larger.
     package static let transferBytesMax: UInt64 = 8 << 20
-    /// The maximum number of waiting offers of one connection; further ones are rejected.
+    /// The maximum number of unanswered offers of one connection; further ones are rejected.
     package static let waitingMax = 1_024
     /// The maximum time by which this node's ring lags behind the sender's.
     package static let ringLagMax = Interval.seconds(2)
@@ -100,7 +100,8 @@ package struct InboundOffers: Sendable {
 
     /// Adds offers that arrived on `connection`.
     ///
-    /// - Returns: The replies to offers that need no fetch.
+    /// - Returns: The replies to offers that need no fetch: the entry is stored here, or too many
+    ///   offers of the connection are unanswered.
     package mutating func offersReceived(
         _ offers: [PeerOffer], on connection: ConnectionID, now: Instant,
         decide: (PeerOffer) -> Decision
@@ -162,10 +163,13 @@ package struct InboundOffers: Sendable {
         transfers.count < Self.transfersMax && transferBytes < Self.transferBytesMax
     }
 
-    /// Records the end of a fetch; if it brought nothing, other senders of the entry are sent
-    /// queries in turn.
+    /// Records the end of a fetch.
     ///
-    /// - Returns: The replies that result.
+    /// A failed fetch is retried after ``retryTime``, until ``failuresMax`` have failed. Offers of
+    /// the entry by other senders are answered if it was stored, except of an entry that they have
+    /// just fetched; otherwise they wait for their turn again.
+    ///
+    /// - Returns: The replies that result; none for a fetch that is not in progress.
     package mutating func transferEnded(
         _ digest: EntryDigest, _ ending: TransferOutcome, now: Instant
     ) -> [Reply] {
@@ -197,6 +201,8 @@ package struct InboundOffers: Sendable {
         pendingCounts[connection] = nil
     }
 
+    /// Ends an offer with a reply, which reports the entry as stored if `isKept`; no effect once
+    /// its connection has closed.
     private mutating func reply(
         _ offered: ReceivedOffer, isKept: Bool, _ responses: inout [Reply]
     ) {

@@ -100,7 +100,8 @@ package struct OutboundOffers: Sendable {
         }
     }
 
-    /// Adds an offer, unless one of the same entry to that receiver waits or is open.
+    /// Adds an offer, unless one of the same entry to that receiver waits or is open; a just
+    /// fetched entry is then offered again after the reply.
     ///
     /// - Returns: False if `node` has no queue, or is unreachable and has missed offers already.
     @discardableResult
@@ -127,7 +128,8 @@ package struct OutboundOffers: Sendable {
         return true
     }
 
-    /// Returns the next offers to send to `node`, which are open from now on.
+    /// Returns the next offers to send to `node`, which are open from now on; none while it is
+    /// unreachable or ``openMax`` are open.
     package mutating func next(for node: NodeID, now: Instant) -> [PeerOffer] {
         guard let place = receiversByID.index(forKey: node),
             receiversByID.values[place].unreachableSince == nil
@@ -211,6 +213,8 @@ package struct OutboundOffers: Sendable {
         missedReceivers.remove(node)
     }
 
+    /// Makes the open offers to `node` for which `isMeant` is true wait again, behind those that
+    /// wait.
     private mutating func requeueOpen(_ node: NodeID, where isMeant: (OpenOffer) -> Bool) {
         guard let place = receiversByID.index(forKey: node) else { return }
         let meant = receiversByID.values[place].open.filter { isMeant($0.value) }

@@ -26,7 +26,7 @@ package struct OwnershipChange: Sendable {
         self.sender = sender
     }
 
-    /// True if no node has become an owner of any entry.
+    /// True if all remembered rings equal the current one, so that no entry has a new owner.
     package var isSettled: Bool { previousRings.allSatisfy { $0 == current } }
 
     /// Sets the current ring.
@@ -46,7 +46,8 @@ package struct OwnershipChange: Sendable {
         previousRings = [current]
     }
 
-    /// Returns the owners of an entry that must be offered it, in order of preference.
+    /// Returns the owners of an entry that must be offered it, in order of preference: those that
+    /// did not own it on every remembered ring, except the sender.
     package func newOwners(of digest: EntryDigest) -> [NodeID] {
         current.owners(of: digest).prefix(replicas).filter { owner in
             owner != sender

@@ -6,8 +6,9 @@ struct Confirmations: Sendable {
     private struct ProgressHistory: Sendable {
         var steps: [(upTo: UInt64, at: Instant)] = []
 
-        /// Adds a step; the caller keeps more steps for this node's own stream, whose receipts are
-        /// read most.
+        /// Adds a step beyond the last one; at least the last `countMax` steps are kept.
+        ///
+        /// The caller keeps more steps for this node's own stream, whose receipts are read most.
         mutating func add(_ number: UInt64, at now: Instant, countMax: Int) {
             guard number > steps.last?.upTo ?? 0 else { return }
             steps.append((number, now))
@@ -83,6 +84,7 @@ struct Confirmations: Sendable {
         nodes.updateAll { _, node in node.streams[process] = nil }
     }
 
+    /// Removes all that `node` has confirmed.
     mutating func remove(_ node: NodeID) {
         nodes[node] = nil
     }
@@ -108,21 +110,23 @@ struct ConfirmationQueue: Sendable {
         self.nextToAllAt = nextToAllAt
     }
 
+    /// When confirmations to some or all members are due.
     var nextDue: Instant { min(nextToAllAt, pendingDueAt ?? nextToAllAt) }
 
-    /// Schedules a confirmation to `node` for the stream of `process`, at `dueAt` or with an
-    /// earlier one.
+    /// Schedules a confirmation to `node` for the stream of `process`, at `dueAt` or with those
+    /// already scheduled.
     mutating func add(_ process: ProcessID, to node: NodeID, at dueAt: Instant) {
         pending.update(node, or: []) { $0.insert(process) }
         pendingDueAt = pendingDueAt ?? dueAt
     }
 
-    /// Confirms `positions` to `nodes` now.
+    /// Adds a confirmation of `positions` to `nodes` to those that ``takeAll()`` returns.
     mutating func send(_ positions: [StreamPosition], to nodes: [NodeID]) {
         outgoing.append((positions, nodes))
     }
 
-    /// Sends the scheduled confirmations to connected nodes, if they are due.
+    /// Sends the scheduled confirmations if they are due; those to nodes that are not connected are
+    /// dropped.
     mutating func sendDue(to peers: PeerTable, from streams: StreamTable, at now: Instant) {
         guard let dueAt = pendingDueAt, dueAt <= now else { return }
         for (node, processes) in zip(pending.keys, pending.values) where peers[node] != nil {
@@ -133,8 +137,9 @@ struct ConfirmationQueue: Sendable {
         pendingDueAt = nil
     }
 
-    /// Confirms to all `connected` members what was synced since the last time, or only `members`
-    /// if they have changed, if that is due.
+    /// Confirms to all `connected` members what was synced since the last time, if that is due.
+    ///
+    /// Nothing is sent if nothing was synced and the named `members` are those of the last time.
     ///
     /// - Returns: True if it was due.
     mutating func sendToAll(

@@ -177,7 +177,9 @@ extension Invalidation {
         return found
     }
 
-    /// Decodes the fields; returns false if something is unknown.
+    /// Decodes the fields; returns false if something is unknown or a required field is absent.
+    ///
+    /// - Throws: The fault, if a structure is truncated or malformed.
     private mutating func readFields(_ content: Span<UInt8>) throws(PeerFault) -> Bool {
         var structure = try StructureReader(
             content, fixedBytes: Self.fixedBytes, in: .invalidations)

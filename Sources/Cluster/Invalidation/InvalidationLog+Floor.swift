@@ -2,8 +2,8 @@ package import Ground
 
 /// The removal of records and streams.
 extension InvalidationLog {
-    /// Marks everything soft once for records that are no longer available, which then count as
-    /// applied.
+    /// Marks everything soft once for other processes' records that are no longer available, which
+    /// then count as applied.
     ///
     /// - Returns: False if all of them had been applied before.
     @discardableResult
@@ -52,7 +52,7 @@ extension InvalidationLog {
 
     // MARK: Streams of dead processes
 
-    /// Retires the streams that all voters have and that have not changed for long.
+    /// Retires dead processes' streams that all voters have, unchanged for ``Settings/ageMin``.
     mutating func retireOld(_ now: Instant, _ effects: inout [InvalidationEffect]) {
         let members = receipts.members.processes
         let old = streams.live.filter { stream in

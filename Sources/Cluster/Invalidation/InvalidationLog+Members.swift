@@ -2,7 +2,7 @@ package import Ground
 
 /// Members and their confirmations.
 extension InvalidationLog {
-    /// Records the members that membership reports.
+    /// Records the members that membership reports, and drops the data of those that are gone.
     package mutating func membersChanged(
         _ named: [ReplicationMember], now: Instant, effects: inout [InvalidationEffect]
     ) {
@@ -25,7 +25,7 @@ extension InvalidationLog {
         updateSettled(&effects)
     }
 
-    /// Records that this node and `node` now use this connection.
+    /// Records that this node and `node` now use this connection, unless they did before.
     ///
     /// Each sends all its positions at once; the first query also carries them, because it may
     /// overtake these.
@@ -43,7 +43,7 @@ extension InvalidationLog {
         updateSettled(&effects)
     }
 
-    /// Records that the connection with `node` is lost.
+    /// Records that the connection with `node` is lost; receipts then do not wait for the node.
     package mutating func disconnected(
         _ node: NodeID, now: Instant, effects: inout [InvalidationEffect]
     ) {
@@ -52,7 +52,7 @@ extension InvalidationLog {
         updateSettled(&effects)
     }
 
-    /// Records what `node` has synced and which members it names.
+    /// Records what `node` has synced and which members it names; requests what is missing here.
     package mutating func confirmationReceived(
         _ positions: [StreamPosition], members: [NodeID], by node: NodeID, now: Instant,
         effects: inout [InvalidationEffect]
@@ -65,7 +65,7 @@ extension InvalidationLog {
         updateSettled(&effects)
     }
 
-    /// Reports the number up to which no receipt of this node's records is pending.
+    /// Reports the number up to which none of this node's receipts is pending, if it has risen.
     mutating func updateSettled(_ effects: inout [InvalidationEffect]) {
         let peers = peers
         let settled = receipts.settle(synced: streams.ownSyncedCount) { peers[$0] != nil }

@@ -30,7 +30,10 @@ extension InvalidationLog {
         return .issued(name)
     }
 
-    /// Applies records that `source` has pushed, sent with a query, or sent as a repair.
+    /// Applies those of the records that are new here; `source` pushed them or sent them otherwise.
+    ///
+    /// Other content of a held number, and a new record of this node's own stream, are reported as
+    /// a conflict. While the log is full, or has too many streams, records count as missing.
     package mutating func recordsReceived(
         _ records: [InvalidationRecord], from source: NodeID, now: Instant,
         effects: inout [InvalidationEffect]
@@ -58,9 +61,10 @@ extension InvalidationLog {
                 apply(record, at: place, from: source, now, &effects)
             }
         }
-        recordMissing(missing, at: source)
+        peers.recordMissing(missing, at: source, in: streams, othersMax: settings.streamsMax)
     }
 
+    /// Adds and applies a new record; passes another node's consensus record to the fence.
     private mutating func apply(
         _ record: InvalidationRecord, at place: Int, from source: NodeID?, _ now: Instant,
         _ effects: inout [InvalidationEffect]
@@ -75,8 +79,7 @@ extension InvalidationLog {
         }
     }
 
-    /// Returns the index of a stream, which is added if necessary; `nil` if the limit is reached
-    /// and none of `retirable` may be replaced.
+    /// Returns the index of a stream, added if necessary; `nil` if no room can be made for it.
     mutating func index(
         of process: ProcessID, replacing retirable: inout RetirableStreams, _ now: Instant,
         _ effects: inout [InvalidationEffect]
@@ -90,7 +93,7 @@ extension InvalidationLog {
 
     // MARK: The disk
 
-    /// Records that the last batch is synced.
+    /// Records that the last batch is synced; pushes own records in it, schedules confirmations.
     package mutating func writeSynced(now: Instant, effects: inout [InvalidationEffect]) {
         var issued: [InvalidationRecord] = []
         var synced: Set<ProcessID> = []

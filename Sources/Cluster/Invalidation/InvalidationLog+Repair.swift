@@ -2,7 +2,7 @@ package import Ground
 
 /// Requests for missing records, and responses to those of others.
 extension InvalidationLog {
-    /// Records that `node` has synced everything up to these positions.
+    /// Records that `node` has synced these positions, and soon requests what is missing here.
     package mutating func syncedPositionsReceived(
         _ positions: [StreamPosition], from node: NodeID, now: Instant,
         effects: inout [InvalidationEffect]
@@ -13,14 +13,14 @@ extension InvalidationLog {
         sendRepairRequests(now, &effects)
     }
 
-    /// Records that `node` has applied these positions, which it sends before its next query.
+    /// Records which positions that `node` has applied are missing here, and requests them at once.
     package mutating func appliedPositionsReceived(
         _ positions: [StreamPosition], from node: NodeID, now: Instant,
         effects: inout [InvalidationEffect]
     ) {
         let missing = positions.prefix(settings.positionsMax).filter(streams.lags)
         requestRepairs(missing, at: now, now, &effects)
-        recordMissing(missing, at: node)
+        peers.recordMissing(missing, at: node, in: streams, othersMax: settings.streamsMax)
         sendRepairRequests(now, &effects)
     }
 
@@ -30,11 +30,7 @@ extension InvalidationLog {
         lags(behind: peers.missingPositions(of: node))
     }
 
-    mutating func recordMissing(_ positions: [StreamPosition], at node: NodeID) {
-        peers.recordMissing(positions, at: node, in: streams, othersMax: settings.streamsMax)
-    }
-
-    /// Requests what is missing up to the positions, of those whose streams have a place.
+    /// Schedules requests for what is missing up to the positions; in its own stream a conflict.
     ///
     /// A report replaces only streams unchanged for the time of a repair: a flood of reports would
     /// otherwise cost the work of as many streams, and leave none of them the time to be repaired.

@@ -54,24 +54,26 @@ struct InvalidationStream: Sendable {
     /// True if something that was applied is not synced yet.
     var isUnsynced: Bool { applied != synced }
 
-    /// Returns true if the stream is of none of the processes of `members`, and synced.
+    /// Returns true if the stream is synced, and its process is none of `members`.
     func isRetirable(_ members: Set<ProcessID>) -> Bool {
         !isUnsynced && !members.contains(process)
     }
 
-    /// The first record if it may be dropped.
+    /// The first record if it may be dropped: it and all before it are synced.
     var droppable: RecordTable.Slot? {
         guard let first = records.first, first.number <= synced.prefix else { return nil }
         return first
     }
 
+    /// Returns the record; `nil` if it is not held, even if it was applied.
     func record(_ number: UInt64) -> InvalidationRecord? {
         guard let content = records.content(number) else { return nil }
         return InvalidationRecord(
             RecordID(stream: process, number: number), content: content)
     }
 
-    /// Adds a record that is new here.
+    /// Counts a record that is new here as applied, and keeps it unless it is at or below the
+    /// floor.
     mutating func insert(_ record: InvalidationRecord, at now: Instant) {
         applied.insert(record.id.number)
         if record.id.number > floor { records.insert(record, at: now) }
@@ -79,13 +81,14 @@ struct InvalidationStream: Sendable {
         endRepairIfDone()
     }
 
+    /// Records that these numbers are synced; a confirmation is due if the synced position rises.
     mutating func markSynced(_ range: ClosedRange<UInt64>) {
         let before = synced.prefix
         synced.insert(range)
         if synced.prefix > before { isConfirmDue = true }
     }
 
-    /// Treats everything up to `number` as applied.
+    /// Treats everything up to `number` as applied; held records and ``floor`` stay.
     mutating func raiseFloor(to number: UInt64, at now: Instant) {
         if number > 0 { applied.insert(1...number) }
         changedAt = now
@@ -97,6 +100,7 @@ struct InvalidationStream: Sendable {
         floor = max(floor, number)
     }
 
+    /// Removes the first held record and raises the floor to it; `nil` if none is held.
     mutating func removeFirst() -> (number: UInt64, content: [UInt8])? {
         guard let taken = records.removeFirst() else { return nil }
         floor = max(floor, taken.number)
@@ -115,12 +119,13 @@ struct InvalidationStream: Sendable {
         }
     }
 
-    /// Records that no member has more than `number`.
+    /// Records that no member has more than `number`; nothing beyond it is requested any more.
     mutating func limitRepair(_ number: UInt64) {
         repairTarget = number
         endRepairIfDone()
     }
 
+    /// Stops the requests once nothing is missing up to ``repairTarget``.
     private mutating func endRepairIfDone() {
         if applied.prefix >= repairTarget { repair = nil }
     }

@@ -26,7 +26,7 @@ package struct InvalidationThrottle: Sendable {
         /// True if this second is over.
         func isOver(at now: Instant) -> Bool { now - begunAt >= span }
 
-        /// Begins another second.
+        /// Begins another second, which is busy if too many were counted in the one just before it.
         mutating func restart(at now: Instant) {
             let isBusy = count > countMax && now - begunAt < span + span
             self = HostRate(begunAt: now, isBusy: isBusy)
@@ -66,7 +66,8 @@ package struct InvalidationThrottle: Sendable {
         coalescedHosts.insert(host)
     }
 
-    /// Returns true if a change of `host` is not known to the other nodes yet.
+    /// Returns true while a purge of all of `host` is due: other nodes do not know some change of
+    /// it yet.
     package func isHostPurgePending(_ host: [UInt8]) -> Bool { coalescedHosts.contains(host) }
 
     /// True if ``takeDueHosts(now:)`` may return a host, now or later.

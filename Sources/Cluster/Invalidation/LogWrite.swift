@@ -16,6 +16,7 @@ package enum LogWrite: Hashable, Sendable {
     /// Written with the next of the other items, ahead of it.
     case metadata(LogMetadataUpdate)
 
+    /// The approximate size on disk in bytes, by which waiting writes are limited.
     var bytesCount: Int {
         switch self {
         case .record(let record, _): record.bytesCount
@@ -74,7 +75,8 @@ struct AppliedInvalidations: Sendable {
         writes.add(.record(record, count: count), from: source)
     }
 
-    /// Marks everything soft once for records that are no longer available.
+    /// Marks everything soft once for records that are no longer available; no effect without
+    /// floors.
     mutating func applyFloors(
         _ floors: [StreamPosition], from source: NodeID?, _ effects: inout [InvalidationEffect]
     ) {
@@ -87,7 +89,8 @@ struct AppliedInvalidations: Sendable {
 
     /// Applies an invalidation that is not sent to other nodes.
     ///
-    /// Everything is marked soft instead while more than `unsyncedBytesMax` wait to be synced.
+    /// Everything is marked soft instead if `unsyncedBytesMax` bytes wait to be synced, or if the
+    /// purge is too long to be written.
     mutating func applyLocally(
         _ purge: Purge, unsyncedBytesMax: Int, _ effects: inout [InvalidationEffect]
     ) {
@@ -126,7 +129,9 @@ struct AppliedHistory: Sendable {
         return count
     }
 
-    /// Returns the ids applied after count `start`; `nil` if not all are known.
+    /// Returns the ids applied after count `start`.
+    ///
+    /// `nil` if some of them are no longer kept, or one stands for a floor or a local invalidation.
     func names(after start: UInt64) -> [RecordID]? {
         guard start < count else { return [] }
         let wanted = count - start
@@ -142,6 +147,7 @@ struct AppliedHistory: Sendable {
 
 /// The group commit of log writes: those that wait while one batch is being synced.
 struct WriteQueue: Sendable {
+    /// An item with its source, which receives a confirmation once the item is synced.
     struct PendingWrite: Sendable {
         var write: LogWrite
         /// The node that sent it; `nil` for what this node has created.
@@ -159,6 +165,8 @@ struct WriteQueue: Sendable {
     /// True after a batch did not fit on the disk: metadata is written first, which frees space.
     private var isFreeingSpace = false
 
+    /// Adds an item for the next batch; one that marks everything soft replaces another directly
+    /// before it.
     mutating func add(_ write: LogWrite, from source: NodeID?) {
         // Of consecutive writes that mark everything soft, only the last is needed.
         if case .localPurge(.everythingSoft, _) = write,
@@ -180,9 +188,11 @@ struct WriteQueue: Sendable {
         return batch.isEmpty && isWaiting ? earliestBatchAt ?? .distantPast : nil
     }
 
-    /// Returns the next batch if it may start at `now`.
+    /// Returns the next batch if it may start at `now`, metadata first; none while another is under
+    /// way.
     ///
-    /// `interval` returns the minimum time until the batch after it, given its record count.
+    /// While space is to be freed, the batch consists of metadata alone. `interval` returns the
+    /// minimum time until the batch after it, given its record count.
     mutating func nextBatch(at now: Instant, interval: (Int) -> Interval) -> [LogWrite]? {
         guard let dueAt, dueAt <= now else { return nil }
         earliestBatchAt = now + interval(pendingWrites.count)
@@ -198,17 +208,17 @@ struct WriteQueue: Sendable {
         return batch.takeAll()
     }
 
-    /// Requeues the batch, which may be on disk or not.
+    /// Requeues the batch, which may be on disk or not, for a start no earlier than `beginsAt`.
     mutating func batchFailed(beginsAt: Instant) {
         requeueBatch()
         isFreeingSpace = false
         self.earliestBatchAt = beginsAt
     }
 
-    /// Requeues the batch, which was not written for lack of space, and writes pending
-    /// metadata first.
+    /// Requeues the batch, which was not written for lack of space; the next one has pending
+    /// metadata alone, if there is any.
     ///
-    /// - Returns: False if the rejected batch consisted of such metadata.
+    /// - Returns: False, without a change, if the rejected batch consisted of such metadata.
     mutating func rejectBatch() -> Bool {
         guard !isFreeingSpace else { return false }
         requeueBatch()
@@ -217,6 +227,7 @@ struct WriteQueue: Sendable {
         return true
     }
 
+    /// Puts the items of the batch back ahead of those that wait.
     private mutating func requeueBatch() {
         var later = PendingMetadata()
         swap(&later, &pendingMetadata)
@@ -243,11 +254,13 @@ private struct PendingMetadata: Sendable {
         }
     }
 
-    /// Removes and returns all updates, the consensus state first.
+    /// Removes and returns all updates: the consensus state, the dropped positions, the ends of
+    /// streams.
     ///
-    /// Updates that follow may drop records which that state includes. A retired stream is revived
-    /// only by a record, which is written behind the metadata; so what was dropped is from before
-    /// the retirement.
+    /// The state comes first because later updates may drop records that it includes. A dropped
+    /// position must not follow the retirement of its stream, which it would revive. It is from
+    /// before the retirement, because only a record revives a stream, and records are written
+    /// behind the metadata.
     mutating func takeAll() -> [LogMetadataUpdate] {
         defer { self = PendingMetadata() }
         let positions = dropped.positions.map { LogMetadataUpdate.dropped($0) }

@@ -12,7 +12,7 @@ struct MemberTracker: Sendable {
         /// The id of its last known process, if any.
         var process: ProcessID?
         var presence = ReplicationMember.Presence.live
-        /// The time since which membership considers it dead or does not list it.
+        /// The time since which membership considers it dead or left, or does not list it.
         var deadSince: Instant?
         var wasVoter = false
         /// True if there was a connection with it.
@@ -76,12 +76,14 @@ struct MemberTracker: Sendable {
     /// Returns true if the node is in a voter set by which majorities are still evaluated.
     func hasBeenVoter(_ node: NodeID) -> Bool { voterSets.contains { $0.members.contains(node) } }
 
-    /// The processes of this node and of the members that it counts.
+    /// This process, and the last known one of each member that is not dropped, even if that member
+    /// is considered dead.
     var processes: Set<ProcessID> {
         Set(members.values.lazy.filter { !$0.isDropped }.compactMap(\.process)).union([process])
     }
 
-    /// Returns the node that this is a process of.
+    /// Returns the node whose last known process this is; `nil` if it belongs to no member or to a
+    /// dropped one.
     func node(of process: ProcessID) -> NodeID? {
         guard process != self.process else { return own }
         return zip(members.keys, members.values)
@@ -106,7 +108,8 @@ struct MemberTracker: Sendable {
 
     // MARK: Events
 
-    /// Records a connection with `node`; returns true if that changes its state.
+    /// Records a connection with `node`, which counts as a live member; returns true if that is
+    /// new.
     mutating func connected(_ node: NodeID) -> Bool {
         guard members[node]?.presence != .live || members[node]?.wasConnected == false else {
             return false
@@ -121,6 +124,9 @@ struct MemberTracker: Sendable {
     }
 
     /// Records the members that membership reports.
+    ///
+    /// A live member that is missing counts as dead from now on. A dead one that was not known is
+    /// ignored.
     mutating func update(_ named: [ReplicationMember], now: Instant) {
         var isNamed: Set<NodeID> = []
         for member in named where member.node != own {
@@ -158,7 +164,8 @@ struct MemberTracker: Sendable {
         return true
     }
 
-    /// Adds a node that this node helps to catch up, which may serve from then on.
+    /// Adds a node that this node helps to catch up, which may serve from then on, unless it is a
+    /// member already.
     mutating func addCatchingUp(_ node: NodeID) {
         guard node != own, members[node].map(\.isDropped) ?? true, !catchingUp.contains(node) else {
             return
@@ -170,7 +177,7 @@ struct MemberTracker: Sendable {
 
     // MARK: Derived state
 
-    /// Drops the members whose time has passed.
+    /// Drops the members, other than voters, that have left or were absent for too long.
     mutating func review(now: Instant) {
         let voters = Set(voters)
         for (node, member) in zip(members.keys, members.values) where !voters.contains(node) {
@@ -201,6 +208,7 @@ struct MemberTracker: Sendable {
         review(connected: connected, now: now)
     }
 
+    /// Updates since when each member of ``known`` is not connected.
     mutating func review(connected: [NodeID], now: Instant) {
         let here = Set(connected)
         var since = SortedTable<NodeID, Instant>()

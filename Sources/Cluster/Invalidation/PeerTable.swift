@@ -21,20 +21,28 @@ struct PeerTable: Sendable {
 
     // MARK: Connections
 
-    /// Adds a connected member, or replaces its connection.
+    /// Adds a connected member, or replaces its connection, and forgets what this node lacked of
+    /// it.
     ///
     /// Its earlier reports may concern streams that no node has any longer; it reports its
     /// positions ahead of its first query here.
+    ///
+    /// - Parameters:
+    ///   - node: The member.
+    ///   - connection: The connection in use.
+    ///   - sentCount: The count of invalidations applied up to which the member need not be
+    ///     informed; `nil` to inform it of all.
     mutating func connect(_ node: NodeID, on connection: ConnectionID, sentCount: UInt64?) {
         missing[node] = nil
         progress[node] = PeerProgress(connection: connection, sentCount: sentCount)
     }
 
+    /// Removes the progress of a member; what this node lacks of it stays recorded.
     mutating func disconnect(_ node: NodeID) { progress[node] = nil }
 
     // MARK: Reports of members
 
-    /// Records the positions that `node` has synced.
+    /// Records the positions that `node` has synced; ignored if it is not connected.
     mutating func recordSynced(_ positions: some Sequence<StreamPosition>, by node: NodeID) {
         guard var peer = progress[node] else { return }
         for position in positions { peer.syncedCounts[position.process] = position.count }
@@ -63,7 +71,7 @@ struct PeerTable: Sendable {
         missing[node] = counts
     }
 
-    /// Returns the positions that `node` has reported and this node lacked.
+    /// Returns the positions that `node` has reported and that this node lacked when it did.
     func missingPositions(of node: NodeID) -> [StreamPosition] {
         guard let counts = missing[node] else { return [] }
         return zip(counts.keys, counts.values).map { StreamPosition(process: $0, count: $1) }
@@ -97,8 +105,9 @@ struct PeerTable: Sendable {
         connected.map { claimedCount(of: process, by: $0) }.max() ?? 0
     }
 
-    /// Records that `node` has a stream without gaps only below `number`, and, unless `isAhead`,
-    /// that it has nothing else that this node lacks.
+    /// Records that `node` has synced a stream only below `number`.
+    ///
+    /// Its report to have applied more is dropped, unless `isAhead` is true of that number.
     mutating func limitClaim(
         of process: ProcessID, by node: NodeID, below number: UInt64,
         isAhead: (_ claimed: UInt64) -> Bool

@@ -102,6 +102,7 @@ package struct ReceiptWaiters<Waiter> {
 
         mutating func remove(at index: Int) { entries.remove(at: index) }
 
+        /// Removes the first `count` waiters.
         mutating func drop(_ count: Int) {
             start += count
             // The array is compacted once half of it is removed, so each element moves about once.
@@ -153,6 +154,8 @@ package struct ReceiptWaiters<Waiter> {
 
     /// Removes and returns the waiters for whose records `isOver` returns true, in no particular
     /// order.
+    ///
+    /// `isForAll` is the `awaitsAll` with which the waiter was added.
     package mutating func removeCompleted(
         where isOver: (_ name: RecordID, _ isForAll: Bool) -> Bool
     ) -> [Waiter] {

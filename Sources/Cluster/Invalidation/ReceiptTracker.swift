@@ -29,7 +29,7 @@ struct ReceiptTracker: Sendable {
         _ = confirmations.record(positions, members: [], by: members.own, at: now)
     }
 
-    /// Records what `node` has synced and which members it names.
+    /// Records what `node` has synced and which members it names, unless it has left.
     ///
     /// - Returns: True if the known members may be others than before.
     mutating func confirmed(
@@ -101,6 +101,7 @@ struct ReceiptTracker: Sendable {
             boundedAt: majorityAt.map { $0 + settings.fenceDuration })
     }
 
+    /// Returns the status of `node` for a record that is held here since `since`.
     private func status(
         of node: NodeID, _ name: RecordID, since: Instant
     ) -> Receipt.ConfirmationStatus {

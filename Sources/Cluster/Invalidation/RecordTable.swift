@@ -98,7 +98,8 @@ struct RecordTable: Sendable {
         return nil
     }
 
-    /// Removes the record with the lowest number and returns its content.
+    /// Removes and returns the number and content of the record with the lowest number; `nil` if
+    /// the table is empty.
     mutating func removeFirst() -> (number: UInt64, content: [UInt8])? {
         guard let slot = first else { return nil }
         let content = pages[0].content(of: 0)

@@ -36,6 +36,8 @@ extension StreamTable {
 
     /// Records that what is still missing of the ranges `searched` is not available from `node`.
     ///
+    /// The next request of these streams is due at once, unless it could not succeed.
+    ///
     /// - Parameters:
     ///   - searched: The ranges of one response, whose records were added.
     ///   - node: The member that has sent the response.
@@ -70,7 +72,8 @@ extension StreamTable {
         }
     }
 
-    /// Returns what this node has of `ranges`.
+    /// Returns what this node has of `ranges`, except its own consensus records that are not synced
+    /// yet.
     ///
     /// `bytesMax` is the approximate maximum size of the records in bytes; at least one is sent.
     func response(to ranges: some Sequence<StreamRange>, bytesMax: Int) -> RepairResponse {
@@ -144,7 +147,7 @@ extension InvalidationStream {
 
 extension InvalidationStream.Repair {
     /// Returns the member after the last one that was sent a request, in a cycle, or the same one
-    /// if it made progress.
+    /// if it made progress; `nil` without sources.
     fileprivate func next(of sources: [NodeID]) -> NodeID? {
         guard let lastSource else { return sources.first }
         if isProgressing, sources.contains(lastSource) { return lastSource }

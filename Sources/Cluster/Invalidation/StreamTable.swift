@@ -223,18 +223,19 @@ struct StreamTable: Sendable {
         return oldest?.place
     }
 
+    /// Drops the first held record of a stream, with its client id.
     private mutating func dropFirst(_ place: Int) {
         guard let (number, content) = live[place].removeFirst() else { return }
         clientIDs.remove(RecordID(stream: live[place].process, number: number), content)
     }
 }
 
-/// The retired streams: streams of dead processes that all voters have and of which no records are
-/// held.
+/// The retired streams: streams of dead processes of which no records are held.
 ///
-/// Only the last number is kept, so that neither gossip nor a returning node revives the stream.
-/// Bounded; the first retired is forgotten first. While more of these are kept than there may be
-/// streams, a returning node that lacks any lacks one that is kept.
+/// All voters have them, unless they were retired early because there were too many. Only the last
+/// number is kept, so that neither gossip nor a returning node revives the stream. Bounded; the
+/// first retired is forgotten first. While more of these are kept than there may be streams, a
+/// returning node that lacks any lacks one that is kept.
 struct RetiredStreams: Sendable {
     private var counts = SortedTable<ProcessID, UInt64>()
     /// The streams in order of retirement.
@@ -323,9 +324,11 @@ struct ClientIDIndex: Sendable {
     /// The first held record for each hash of a client id.
     private var names: [UInt64: RecordID] = [:]
 
-    /// Returns a record whose client id has the same hash as `id`.
+    /// Returns the held record whose client id has the same hash as `id`, or `nil`; its id may be
+    /// another.
     func candidate(for id: [UInt8]) -> RecordID? { names[Self.hash(id)] }
 
+    /// Adds a record, unless it has no client id or another held record has the same hash.
     mutating func add(_ record: InvalidationRecord) {
         let id = Invalidation.clientID(in: record.encodedContent.span)
         guard !id.isEmpty else { return }
@@ -333,6 +336,7 @@ struct ClientIDIndex: Sendable {
         if names[hash] == nil { names[hash] = record.id }
     }
 
+    /// Removes a record that is no longer held; `content` is its encoded content.
     mutating func remove(_ name: RecordID, _ content: [UInt8]) {
         let hash = Self.hash(Invalidation.clientID(in: content.span))
         if names[hash] == name { names[hash] = nil }

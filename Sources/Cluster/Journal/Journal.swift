@@ -80,7 +80,8 @@ package struct Journal: Sendable {
         return effects
     }
 
-    /// Returns the bytes to leave free for operations that free space.
+    /// Returns the bytes to leave free behind `batch` for operations that free space; 0 if it is
+    /// itself such an operation, with metadata alone.
     ///
     /// These are a checkpoint and a file for metadata, and one more file for floors, without which
     /// some records cannot be dropped.
@@ -96,7 +97,8 @@ package struct Journal: Sendable {
         self.nextLayout = nil
     }
 
-    /// Records that an effect of the last write failed and none was carried out after it.
+    /// Records that an effect of the last write failed and none was carried out after it; the next
+    /// write begins another file.
     package mutating func failed() {
         guard let nextLayout else { preconditionFailure("failed to write nothing") }
         layout.failed(nextLayout)
@@ -141,6 +143,7 @@ struct JournalLayout: Sendable {
     var itemsStart = 0
     var state = JournalState()
 
+    /// The maximum size in bytes of all files, valid or to be deleted.
     var bytesCount: Int {
         files.reduce(0) { $0 + $1.bytesCount } + filesToDelete.values.reduce(0, +)
     }
@@ -217,6 +220,7 @@ struct JournalFile: Hashable, Sendable {
 
     var endPosition: JournalPosition { JournalPosition(file: number, offset: UInt64(end)) }
 
+    /// Records that the file has this record.
     mutating func include(_ name: RecordID) { lastPositions.merge(name.position) }
 
     mutating func raiseLatestVersion(_ version: InvalidationVersion) {

@@ -69,7 +69,7 @@ package struct JournalRecovery: Sendable {
         skipMissing()
     }
 
-    /// Records that ``nextFile`` cannot be read.
+    /// Records ``nextFile`` as damaged, because it cannot be read.
     package mutating func readFailed() {
         guard let number = candidates.popLast() ?? olderFiles.popLast()?.file else { return }
         damage.append(JournalDamage(file: number, reason: .missing))
@@ -119,6 +119,10 @@ package struct JournalRecovery: Sendable {
 
     // MARK: The active file
 
+    /// Reads a file that may be the active one.
+    ///
+    /// With a complete checkpoint it is, and the checkpoint names the older files to read;
+    /// otherwise the next candidate is read.
     private mutating func readActiveFile(_ number: UInt64, _ file: Span<UInt8>) {
         guard let header = header(number, file, isRequired: file.count > JournalHeader.bytesCount)
         else { return }
@@ -168,11 +172,15 @@ package struct JournalRecovery: Sendable {
             JournalDamage(file: previous.file, reason: .unreadable(from: UInt64(end))))
     }
 
+    /// Records that the file is damaged from the end of what could be read.
     private mutating func recordDamage(_ reading: JournalFileScan, _ number: UInt64) {
         damage.append(
             JournalDamage(file: number, reason: .unreadable(from: UInt64(reading.end))))
     }
 
+    /// Takes the invalidations and the records that must be kept from a file that was read.
+    ///
+    /// A record that differs from an earlier copy is a damage.
     private mutating func collect(_ reading: inout JournalFileScan, in file: inout JournalFile) {
         file.latestVersion = reading.latestVersion
         // Including those of records that need not be kept: their marks may still be needed.
@@ -193,6 +201,7 @@ package struct JournalRecovery: Sendable {
 
     // MARK: Older files
 
+    /// Reads the part of an older file that the active file names as valid; less is a damage.
     private mutating func readOlderFile(_ place: JournalPosition, _ bytes: Span<UInt8>) {
         guard let header = header(place.file, bytes, isRequired: true) else { return }
         let count = min(bytes.count, Int(clamping: place.offset))
@@ -211,6 +220,7 @@ package struct JournalRecovery: Sendable {
         return count
     }
 
+    /// Records the next older files that do not exist as damages, once the active file is known.
     private mutating func skipMissing() {
         guard candidates.isEmpty else { return }
         while let place = olderFiles.last, !exists(place.file) {
@@ -243,6 +253,7 @@ struct JournalFileScan {
     private var isMalformed = false
     private let framing: JournalItemFraming
 
+    /// Reads the items of `file` up to the first one that is invalid or malformed.
     init(_ header: JournalHeader, _ file: Span<UInt8>) {
         framing = JournalItemFraming(salt: header.salt)
         epoch = header.epoch
@@ -260,6 +271,7 @@ struct JournalFileScan {
         }
     }
 
+    /// Applies an item to the state, and collects its record, invalidation or file names.
     private mutating func apply(_ item: JournalItem, _ header: JournalHeader) {
         let place = JournalPosition(file: header.number, offset: UInt64(end))
         state.apply(item, at: place, epoch: header.epoch)
@@ -283,11 +295,14 @@ struct JournalFileScan {
         isMalformed || framing.wasSynced(file, at: end)
     }
 
+    /// Adds an invalidation that has no record.
     private mutating func apply(_ purge: Purge, _ count: UInt64) {
         recordlessPurges.append((purge, InvalidationVersion(epoch: epoch, count: count)))
         latestVersion = max(latestVersion, InvalidationVersion(epoch: epoch, count: count))
     }
 
+    /// Removes and returns all records, each with its offset and the count of invalidations applied
+    /// with it.
     mutating func takeRecords() -> [(record: InvalidationRecord, offset: Int, count: UInt64)] {
         records.takeAll()
     }

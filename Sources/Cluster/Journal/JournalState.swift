@@ -2,7 +2,8 @@ import Ground
 
 /// The state of streams and consensus that the journal encodes, other than records.
 ///
-/// Writing and reading an item apply it in the same way.
+/// Items are applied in the same way when they are written and when they are read, so a restart
+/// finds the state that the writer had.
 struct JournalState: Sendable {
     /// The positions up to which records need not be kept, of streams that are not retired.
     private var floors = PositionVector()
@@ -63,12 +64,15 @@ struct JournalState: Sendable {
         }
     }
 
+    /// Adopts the consensus state that is being read, once all of its records have been applied.
     private mutating func completeState() {
         guard let incompleteState, incompleteState.recordsLeft <= 0 else { return }
         persistentState = incompleteState.state
         self.incompleteState = nil
     }
 
+    /// Raises the latest version for a record or floor of a stream, and revives the stream if it
+    /// was retired.
     private mutating func recordWritten(_ process: ProcessID, _ count: UInt64, _ epoch: UInt64) {
         raiseLatestVersion(count, epoch)
         revive(process)
@@ -90,6 +94,8 @@ struct JournalState: Sendable {
         floors.merge(StreamPosition(process: process, count: last.count))
     }
 
+    /// Marks a stream as retired; one that is retired already keeps its order and the greater
+    /// number.
     private mutating func retire(_ position: StreamPosition) {
         floors.remove(position.process)
         let before = retired[position.process]
@@ -143,6 +149,7 @@ struct JournalState: Sendable {
         return items + [.checkpointEnd]
     }
 
+    /// Returns the items that encode `state`: its head, then each of its records.
     static func items(of state: VoterSetConsensus.PersistentState) -> [JournalItem] {
         var head = state
         head.records = []

@@ -21,9 +21,14 @@ struct JournalWriter {
         synced = plan.files.last?.end ?? 0
     }
 
+    /// Returns the marks of invalidations after the first version up to the second, in pieces.
     typealias MarkProvider = (_ after: InvalidationVersion, _ upTo: InvalidationVersion) ->
         [[UInt8]]
 
+    /// Writes `batch`, whose metadata comes first.
+    ///
+    /// Deletes the files that are due, begins a file unless one is open, and writes the metadata;
+    /// then removes the files that this makes obsolete, and writes the other items.
     mutating func write(_ batch: [LogWrite], _ marks: MarkProvider, using dice: inout SplitMix64) {
         // Before anything is written: the items that invalidate these files are synced.
         let last = layout.files.last?.number ?? 0
@@ -44,7 +49,8 @@ struct JournalWriter {
         }
     }
 
-    /// Removes the files that need not be kept, after writing marks of what they invalidated.
+    /// Writes that the files which need not be kept are removed, after marks of what they
+    /// invalidated; the next write deletes them.
     private mutating func removeFiles(_ marks: MarkProvider, using dice: inout SplitMix64) {
         let before = layout.state.releasedVersion
         let obsolete = takeObsoleteFiles()
@@ -62,7 +68,8 @@ struct JournalWriter {
         return (layout, effects)
     }
 
-    /// Appends items that must be in one file.
+    /// Appends items that must be in one file; begins the next file if the active one would grow
+    /// too large.
     private mutating func put(
         _ items: [JournalItem], _ marks: MarkProvider, using dice: inout SplitMix64
     ) {
@@ -77,6 +84,7 @@ struct JournalWriter {
         for (item, coded) in zip(items, coded) { append(item, coded) }
     }
 
+    /// Appends an encoded item to the active file, and applies it to the layout's state.
     private mutating func append(
         _ item: JournalItem, _ coded: (kind: JournalItem.Kind, content: [UInt8])
     ) {

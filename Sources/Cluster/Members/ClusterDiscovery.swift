@@ -60,18 +60,20 @@ package struct ClusterDiscovery: Sendable {
     }
 
     /// Records why an address was not reached, or a name was not resolved.
+    ///
+    /// At most 64 addresses and names are kept; further ones are ignored.
     package mutating func addressFailed(_ address: PeerAddress, reason: String) {
         guard failures[address] != nil || failures.count < Self.failuresMax else { return }
         failures[address] = reason
     }
 
-    /// Records that a dial to `address` failed.
+    /// Records that a dial to `address` failed; no node counts as found there any more.
     package mutating func dialFailed(_ address: PeerAddress) {
         triedAddresses.insert(address)
         respondersByAddress[address] = nil
     }
 
-    /// Records that `node` replied to a dial to `address`.
+    /// Records that `node` replied to a dial to `address`, and forgets an earlier failure.
     package mutating func addressAnswered(_ address: PeerAddress, by node: NodeID) {
         triedAddresses.insert(address)
         respondersByAddress[address] = node
@@ -89,6 +91,9 @@ package struct ClusterDiscovery: Sendable {
     }
 
     /// Returns the rule under which the node may form a cluster, given its view of the `others`.
+    ///
+    /// With seeds and no expected number of nodes, the node may form one only while all names are
+    /// resolved, every seed responds and no other process has this node's id.
     package func formationRule(_ others: DiscoveryView) -> ClusterFormation.Rule {
         guard settings.hasSeeds else { return .unanimous }
         if let expects = settings.expectedNodeCount { return .majority(of: expects) }
@@ -96,7 +101,8 @@ package struct ClusterDiscovery: Sendable {
         return unresponsive(among: seeds, others).isEmpty ? .unanimous : .never
     }
 
-    /// Returns the `seeds` that are neither connected nor this node itself.
+    /// Returns the `seeds` that are neither connected nor this node itself, by their addresses and
+    /// by the nodes that replied there last.
     private func unresponsive(among seeds: [PeerAddress], _ others: DiscoveryView) -> [PeerAddress]
     {
         let connected = others.members.filter(\.isConnected)
@@ -121,10 +127,10 @@ package struct ClusterDiscovery: Sendable {
     /// Returns true if the node may serve, given its view of the `others`.
     ///
     /// True at once without seeds, and after ``Settings/timeMax``. Before, the node must know a
-    /// voter set and must have tried every seed address. It must also be connected with every live
-    /// member of the first table that it received, as far as they are reachable, so that it knows
-    /// which peers may hold a requested object. After ``Settings/membersTimeMax`` the voter set
-    /// suffices.
+    /// voter set, which suffices after ``Settings/membersTimeMax``. Until then it must also have
+    /// tried every seed address, and every live member of the first table that it received must be
+    /// connected or have been dialled, so that the node knows which peers may hold a requested
+    /// object. Another process with this node's id delays it too.
     ///
     /// - Parameters:
     ///   - others: The other members as the node sees them.

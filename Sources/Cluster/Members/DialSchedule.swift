@@ -57,6 +57,8 @@ struct DialSchedule: Sendable {
 
     /// Records the address of a live or dead member and schedules a dial, unless it `isConnected`.
     ///
+    /// A dead member does not take the address of a live one.
+    ///
     /// - Parameters:
     ///   - record: The record of the member.
     ///   - dialsFirst: True if this node dials before the member does.
@@ -72,6 +74,10 @@ struct DialSchedule: Sendable {
         if isConnected { connected(member.id) }
     }
 
+    /// Moves member `id` to `address`; ignored for a dead member where a live one is.
+    ///
+    /// If the member is newly live and not connected, its failures are forgotten and the dial is
+    /// due at `dueAt`.
     private mutating func addMember(
         _ address: PeerAddress, _ id: NodeID, isLive: Bool, dueAt: Instant
     ) {
@@ -96,7 +102,7 @@ struct DialSchedule: Sendable {
         updateNextDial()
     }
 
-    /// Removes the address of a member that has left or was forgotten.
+    /// Removes the address of a member that has left or was forgotten, unless a seed has it.
     mutating func removeMember(_ id: NodeID) {
         targets.updateAll { _, target in
             if target.member == id { target.member = nil }
@@ -118,7 +124,7 @@ struct DialSchedule: Sendable {
         dialEnded(address)
     }
 
-    /// Records that a dial has become a connection with `id`.
+    /// Records that a dial has become a connection with `id`, now the node that responds there.
     mutating func dialSucceeded(_ address: PeerAddress, _ id: NodeID, at now: Instant) {
         targets[address]?.lastResponder = id
         targets[address]?.openedAt = now
@@ -132,13 +138,15 @@ struct DialSchedule: Sendable {
         dialEnded(address)
     }
 
-    /// Records that the node at this address refuses this node for now.
+    /// Records that the node at this address refuses this node for now, which postpones the next
+    /// dial by ``MembershipSettings/deadDialDelayMax``.
     mutating func dialRefused(_ address: PeerAddress, at now: Instant) {
         targets[address]?.dueAt = now + settings.deadDialDelayMax
         updateNextDial()
     }
 
-    /// Records that there is a connection with `id`, in whichever direction it was dialled.
+    /// Records that there is a connection with `id`, in whichever direction it was dialled; its
+    /// addresses are not dialled meanwhile.
     mutating func connected(_ id: NodeID) {
         targets.updateAll { _, target in
             if target.owner == id { target.isConnected = true }
@@ -168,7 +176,7 @@ struct DialSchedule: Sendable {
         updateNextDial()
     }
 
-    /// Schedules a second connection with `id` beside the present one.
+    /// Schedules a second connection with `id` beside the present one, if an address is known.
     mutating func scheduleRedial(_ id: NodeID, at now: Instant) {
         let held = targets.keys.filter { address in
             targets[address]?.isConnected == true && targets[address]?.owner == id
@@ -182,7 +190,8 @@ struct DialSchedule: Sendable {
         updateNextDial()
     }
 
-    /// Dials the addresses that are due.
+    /// Dials the addresses that are due, the longest due first, up to the maximum number in
+    /// progress.
     mutating func dialDue(_ turn: inout StepContext) {
         guard let nextDialAt, nextDialAt <= turn.now else { return }
         let due = targets.keys.indices.filter { index in
@@ -199,6 +208,7 @@ struct DialSchedule: Sendable {
 
     // MARK: Helpers
 
+    /// Ends the dial to `address`, if one is in progress; an address that nothing names is dropped.
     private mutating func dialEnded(_ address: PeerAddress) {
         if targets[address]?.isDialling == true {
             targets[address]?.isDialling = false
@@ -217,7 +227,7 @@ struct DialSchedule: Sendable {
     }
 
     /// Returns the delay after failures: random between half and all of a limit that doubles with
-    /// each failure, up to a maximum.
+    /// each failure, up to a maximum that is higher where neither a seed nor a live member is.
     private func delay(after target: DialTarget, _ turn: inout StepContext) -> Interval {
         let isWanted = target.isSeed || target.isMemberLive
         let most = isWanted ? settings.dialDelayMax : settings.deadDialDelayMax
@@ -227,6 +237,7 @@ struct DialSchedule: Sendable {
         return half + turn.jitter(upTo: half)
     }
 
+    /// Sets ``nextDialAt`` from the addresses that are neither dialled nor connected.
     private mutating func updateNextDial() {
         guard dialCount < settings.dialsMax else {
             nextDialAt = nil

@@ -24,7 +24,8 @@ struct Dissemination: Sendable {
     /// When the next push is due; `nil` if none is.
     var nextPush: Instant? { pushes.values.min() }
 
-    /// Piggybacks the present record of `id` from now on, counted from zero.
+    /// Piggybacks the record of `id` as often as a new change, however often it was piggybacked
+    /// before.
     mutating func restart(_ id: NodeID) {
         repeatCounts[id] = 0
     }
@@ -56,10 +57,11 @@ struct Dissemination: Sendable {
         return due
     }
 
-    /// Returns the members whose records are in the next message, the least repeated first.
+    /// Returns the members whose records are in the next message, the least repeated first, and
+    /// counts the repetition.
     ///
     /// Each record is piggybacked a number of times that grows with the logarithm of the number of
-    /// live `members`.
+    /// live `members`; then it is dropped.
     mutating func takePiggyback(members: Int) -> [NodeID] {
         guard !repeatCounts.isEmpty else { return [] }
         let digits = members < 10 ? 1 : members < 100 ? 2 : 3
@@ -96,7 +98,8 @@ struct TableExchange: Sendable {
     /// Records that a member has sent its table.
     mutating func received() { hasReceived = true }
 
-    /// Records that this node has requested a table.
+    /// Records that this node has requested a table, which delays the next request once one was
+    /// received.
     mutating func requested(at now: Instant) {
         if hasReceived { nextRequestAt = now + settings.tableRequestInterval }
     }

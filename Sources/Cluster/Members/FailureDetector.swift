@@ -27,8 +27,10 @@ struct FailureDetector: Sendable {
             (self.kind, self.sequence, self.connection) = (kind, sequence, connection)
         }
 
-        /// Returns the message with the records that `piggyback` returns, for a ping those for its
-        /// target first.
+        /// Returns the message with the records that `piggyback` returns; a nack and a repeated
+        /// ping carry none.
+        ///
+        /// The argument of `piggyback` is the target of a ping, whose record comes first, or `nil`.
         func gossip(_ piggyback: (_ target: NodeID?) -> [MemberRecord]) -> GossipMessage {
             switch kind {
             case .ping(let target): .ping(sequence: sequence, updates: piggyback(target))
@@ -80,7 +82,10 @@ struct FailureDetector: Sendable {
         min(probe?.nextDue ?? nextProbeAt, relays.nextDue ?? .distantFuture)
     }
 
-    /// Ends the probe in progress if it has failed, and returns its target.
+    /// Ends the probe in progress if its time is over, and returns its target; otherwise returns
+    /// `nil`.
+    ///
+    /// The health worsens by the number of replies that are missing.
     mutating func takeFailedTarget(at now: Instant) -> NodeID? {
         guard let failed = probe, failed.deadline <= now else { return nil }
         probe = nil
@@ -90,7 +95,10 @@ struct FailureDetector: Sendable {
         return failed.target
     }
 
-    /// Advances the probe in progress, or starts the next one, and returns the messages to send.
+    /// Advances the probe in progress, or starts the next one.
+    ///
+    /// - Returns: The messages to send, including due nacks to members on whose behalf this node
+    ///   pings.
     mutating func takeDueMessages(
         _ members: MemberList, _ mesh: Mesh, _ turn: inout StepContext
     ) -> [Message] {
@@ -109,6 +117,7 @@ struct FailureDetector: Sendable {
         return messages + relays.takeNacks(at: turn.now)
     }
 
+    /// Starts a probe with a ping, or with indirect probes if the target is not connected.
     private mutating func startProbe(
         _ target: NodeID, endsAt: Instant, _ members: MemberList, _ mesh: Mesh,
         _ turn: inout StepContext
@@ -121,7 +130,8 @@ struct FailureDetector: Sendable {
         return [Message(.ping(target), sequence, on: connection)]
     }
 
-    /// Asks some other members to ping the target, and pings it on its spare connections.
+    /// Asks some connected members that are alive to ping the target, and pings the target on its
+    /// spare connections.
     ///
     /// Used when the target has not responded or is not connected.
     private mutating func indirectProbes(
@@ -139,7 +149,9 @@ struct FailureDetector: Sendable {
             }
     }
 
-    /// Returns the reply to a ping request: a ping of its target, or a nack at once.
+    /// Begins to ping `target` on behalf of `requester`, and returns the ping.
+    ///
+    /// Returns a nack for the requester if the target is not connected or too many relays are open.
     mutating func relay(
         _ sequence: UInt32, to target: NodeID, for requester: ConnectionID, _ mesh: Mesh,
         _ turn: inout StepContext
@@ -157,8 +169,10 @@ struct FailureDetector: Sendable {
         return Message(.ping(target), own, on: connection)
     }
 
-    /// Ends the probe or the relayed ping that was acknowledged, and returns the messages to send;
-    /// `nil` if the ping was neither.
+    /// Ends the probe that was acknowledged, which improves the health, or the relayed ping, whose
+    /// requester is sent an ack.
+    ///
+    /// - Returns: The messages to send; `nil` if `sequence` belongs to neither.
     mutating func ackReceived(_ sequence: UInt32) -> [Message]? {
         guard probe?.sequence == sequence else {
             return relays.ackReceived(sequence).map {
@@ -170,12 +184,14 @@ struct FailureDetector: Sendable {
         return []
     }
 
-    /// Records that a member has replied to a ping request in time, without its target.
+    /// Counts the nack of a member that was asked to ping the target of the probe in progress;
+    /// ignores any other.
     mutating func nackReceived(_ sequence: UInt32) {
         if probe?.sequence == sequence { probe?.nacks += 1 }
     }
 
-    /// Postpones everything by `lateness`, for which this process stood still.
+    /// Postpones the probes by `lateness`, for which this process stood still, and worsens the
+    /// health.
     mutating func processStalled(for lateness: Interval) {
         health.worsened()
         nextProbeAt = nextProbeAt + lateness
@@ -196,7 +212,7 @@ struct ProbeOrder: Sendable {
     /// Members to probe before the round continues.
     private var priorityTargets: [NodeID] = []
 
-    /// Schedules `id` as the next target.
+    /// Schedules `id` to be probed before the round continues, after those scheduled earlier.
     mutating func prioritize(_ id: NodeID) {
         guard !priorityTargets.contains(id) else { return }
         priorityTargets.append(id)
@@ -241,6 +257,7 @@ struct Relays: Sendable {
     /// Maximum number of relays; further requests get a nack at once.
     static let countMax = 256
 
+    /// True if another relay can be added.
     var hasRoom: Bool { relays.count < Self.countMax }
     var nextDue: Instant? { relays.values.map { $0.nackAt ?? $0.forgetAt }.min() }
 
@@ -249,7 +266,7 @@ struct Relays: Sendable {
         relays[sequence] = relay
     }
 
-    /// Removes and returns the relay whose ping was acknowledged.
+    /// Removes and returns the relay whose ping was acknowledged; `nil` if there is none.
     mutating func ackReceived(_ sequence: UInt32) -> Relay? {
         defer { relays[sequence] = nil }
         return relays[sequence]

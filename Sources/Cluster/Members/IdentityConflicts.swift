@@ -29,7 +29,8 @@ struct IdentityConflicts: Sendable {
     /// A connection with another process that has this node's own id.
     private struct Duplicate: Sendable {
         let process: ProcessID
-        /// True if this process was a member before it met the duplicate.
+        /// True if this process was a member before it met the duplicate, or had run for more than
+        /// ``MembershipSettings/seniorityAge``.
         let isSenior: Bool
         var endsAt: Instant
     }
@@ -75,6 +76,7 @@ struct IdentityConflicts: Sendable {
     /// True while another process with this node's id is connected.
     var hasDuplicate: Bool { !duplicates.isEmpty }
 
+    /// When the first check, duplicate's or outdated connection ends; `nil` if there is none.
     var nextDue: Instant? {
         (checks.values.map(\.endsAt) + duplicates.values.map(\.endsAt) + outdatedConnections.values)
             .min()
@@ -83,6 +85,9 @@ struct IdentityConflicts: Sendable {
     // MARK: Processes of another node
 
     /// Adds a claimant to the check of its node; returns false if there is none in progress.
+    ///
+    /// Only one claimant stays. A connected newcomer replaces the present one, whose connection is
+    /// closed; a reported one replaces only another reported one that its record supersedes.
     mutating func addClaimant(_ newcomer: Claimant, _ turn: inout StepContext) -> Bool {
         let id = newcomer.record.member.id
         guard let present = checks[id]?.claimant else { return false }
@@ -99,7 +104,8 @@ struct IdentityConflicts: Sendable {
     /// Starts a check: the earlier process is pinged with `sequence`.
     mutating func start(_ check: Check) { checks[check.claimant.record.member.id] = check }
 
-    /// Ends the check whose earlier process has responded, and returns the refused claimant.
+    /// Ends the check whose earlier process has responded, and returns the refused claimant; `nil`
+    /// if no check has this `sequence`.
     mutating func takeRefuted(_ sequence: UInt32) -> Claimant? {
         guard let check = checks.values.first(where: { $0.sequence == sequence }) else {
             return nil
@@ -108,7 +114,8 @@ struct IdentityConflicts: Sendable {
         return check.claimant
     }
 
-    /// Ends the check of a node whose connection is lost.
+    /// Lets the check of a node end now without a response, as the earlier process's connection is
+    /// lost.
     mutating func disconnected(_ id: NodeID, at now: Instant) { checks[id]?.endsAt = now }
 
     /// Ends and returns the checks whose earlier process did not respond in time.
@@ -118,7 +125,8 @@ struct IdentityConflicts: Sendable {
         return due
     }
 
-    /// Keeps the connection of a process that was sent a later record of its own node.
+    /// Keeps the connection of a process that was sent a later record of its own node, for
+    /// ``MembershipSettings/probeTimeout``.
     mutating func addOutdated(_ id: ConnectionID, at now: Instant) {
         outdatedConnections[id] = now + settings.probeTimeout
     }
@@ -128,8 +136,18 @@ struct IdentityConflicts: Sendable {
 
     // MARK: Processes of this node
 
-    /// Handles a connection with a process of this node's own id; `isMember` is true if this
-    /// process has the table of a member.
+    /// Handles a connection with a process of this node's own id.
+    ///
+    /// A connection of this process with itself is closed. A senior process with the lower process
+    /// id claims the node id at once, by closing with ``CloseReason/duplicateIdentity``; any other
+    /// keeps the connection for a while and awaits the other side's claim.
+    ///
+    /// - Parameters:
+    ///   - id: The connection.
+    ///   - process: The process at its other end.
+    ///   - isMember: True if this process has the table of a member, which makes it senior at any
+    ///     age.
+    ///   - turn: The event being handled.
     mutating func duplicateConnected(
         _ id: ConnectionID, _ process: ProcessID, isMember: Bool, _ turn: inout StepContext
     ) {
@@ -145,10 +163,11 @@ struct IdentityConflicts: Sendable {
         duplicates[id] = Duplicate(process: process, isSenior: isSenior, endsAt: endsAt)
     }
 
-    /// Closes the connections whose time is over.
+    /// Closes the connections whose time is over; those of duplicates with a claim of the node id,
+    /// unless this process gives way.
     ///
-    /// - Returns: True if this process must give way to a duplicate that has not claimed in time
-    ///   that this process is the later one.
+    /// - Returns: True if this process must give way, as no claim came in time: it was a newcomer
+    ///   when it met the duplicate, and has the higher process id.
     mutating func closeOverdue(_ turn: inout StepContext) -> Bool {
         var givesWay = false
         for (id, duplicate) in zip(duplicates.keys, duplicates.values)
@@ -166,10 +185,13 @@ struct IdentityConflicts: Sendable {
         return givesWay
     }
 
-    /// Returns the reaction to a record of another process of this node, whose own record is `own`.
+    /// Returns the reaction to `record`, of another process of this node; `own` is this process's
+    /// record.
     ///
     /// If that process started in this boot epoch or later and this one `isJoining`, this node's
-    /// directory is older than what the node has promised to keep.
+    /// directory is older than what the node has promised to keep: it refuses to serve. A live
+    /// record that supersedes `own` is refuted a limited number of times before this process may
+    /// give way.
     mutating func answer(
         to record: MemberRecord, own: MemberRecord, isJoining: Bool, at now: Instant
     ) -> Answer {
@@ -186,8 +208,9 @@ struct IdentityConflicts: Sendable {
         return givesWay ? .refuseToServe(.duplicateIdentity) : .refute
     }
 
-    /// Returns an arbitrary order of two processes, the same on both sides, as the true order is
-    /// unknown.
+    /// Returns true if this process counts as the later one: it has the higher process id.
+    ///
+    /// The true order is unknown; this one is the same on both sides.
     private func isLater(than process: ProcessID) -> Bool { own > process }
 
     // MARK: Connections and time
@@ -197,7 +220,8 @@ struct IdentityConflicts: Sendable {
         duplicates[id] != nil || checks.values.contains { $0.claimant.connection == id }
     }
 
-    /// Removes a closed connection; returns true if it was a claimant's or a duplicate's.
+    /// Removes a closed connection, with the check of its claimant; returns true if it was a
+    /// claimant's or a duplicate's.
     mutating func connectionClosed(_ id: ConnectionID) -> Bool {
         outdatedConnections[id] = nil
         guard isPending(id) else { return false }

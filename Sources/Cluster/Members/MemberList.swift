@@ -4,7 +4,7 @@ import Ground
 enum RecordSource: Hashable, Sendable {
     /// This node's own observation: a hello, an unanswered probe, an expired suspicion.
     case local
-    /// A push by this member, which observed it.
+    /// A push by the member with this id, which made the observation itself.
     case direct(NodeID)
     /// A repetition by any member.
     case gossip
@@ -80,7 +80,8 @@ struct MemberList: Sendable {
 
     /// Adopts `record` if it supersedes the present one, and returns the changes in order.
     ///
-    /// A member that others report dead is suspected, with the shortest time to refute.
+    /// A live member that others report dead is suspected first, and is dead once the shortest time
+    /// to refute is over. A push that repeats a suspicion confirms it.
     ///
     /// - Precondition: There is a free slot if the member is new.
     mutating func merge(
@@ -103,6 +104,7 @@ struct MemberList: Sendable {
         return [change, expireSuspicion(of: id, source, at: now)].compactMap { $0 }
     }
 
+    /// Replaces the present record, and restarts or ends the suspicion by the new state.
     private mutating func adopt(
         _ record: MemberRecord, _ source: RecordSource, at now: Instant
     ) -> Change {
@@ -120,6 +122,7 @@ struct MemberList: Sendable {
 
     // MARK: Suspicions
 
+    /// Returns a new suspicion, whose first accuser is the `source` unless that only repeats.
     private func suspicion(from source: RecordSource, at now: Instant) -> Suspicion {
         var suspicion = Suspicion(at: now, members: liveCount + 1, settings: settings)
         switch source {
@@ -154,6 +157,7 @@ struct MemberList: Sendable {
         return nil
     }
 
+    /// Marks a suspected member as dead if its time is over; otherwise returns `nil`.
     private mutating func expireSuspicion(
         of id: NodeID, _ source: RecordSource, at now: Instant
     ) -> Change? {

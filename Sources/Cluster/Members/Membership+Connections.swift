@@ -2,7 +2,10 @@ import Ground
 
 /// Opening and closing of connections.
 extension Membership {
-    /// Handles a new connection whose hellos were exchanged.
+    /// Admits a new connection whose hellos were exchanged, unless two processes claim one node id.
+    ///
+    /// A second process of this node or of a connected member waits until that is resolved; one
+    /// earlier than the recorded process is only sent that record.
     mutating func connectionOpened(
         _ id: ConnectionID, _ dialled: PeerAddress?, _ record: MemberRecord,
         _ turn: inout StepContext
@@ -30,7 +33,7 @@ extension Membership {
         admit(id, dialled: dialled, record, &turn)
     }
 
-    /// Makes the connection the one with its member.
+    /// Makes the connection the one in use with its member; closes it if the cluster is full.
     mutating func admit(
         _ id: ConnectionID, dialled: PeerAddress?, _ record: MemberRecord, _ turn: inout StepContext
     ) {
@@ -70,7 +73,7 @@ extension Membership {
         }
     }
 
-    /// Handles a connection that the peer has closed or that broke.
+    /// Handles a closed or broken connection; a peer's claim of this node's id ends the membership.
     mutating func connectionClosed(
         _ id: ConnectionID, _ reason: CloseReason?, _ turn: inout StepContext
     ) {
@@ -90,7 +93,7 @@ extension Membership {
         if let connection = mesh.connection(to: peer) { close(connection, reason, &turn) }
     }
 
-    /// Closes a connection of the mesh.
+    /// Closes a connection of the mesh; ignores any other.
     mutating func close(_ id: ConnectionID, _ reason: CloseReason, _ turn: inout StepContext) {
         guard mesh[id] != nil else { return }
         turn.effects.append(.close(id, reason))

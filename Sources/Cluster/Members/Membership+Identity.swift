@@ -2,7 +2,9 @@ import Ground
 
 /// Conflicts between two processes with one node id; see ``IdentityConflicts``.
 extension Membership {
-    /// Probes the earlier process, of the record `held`, before `newcomer` replaces it.
+    /// Probes the connected earlier process, of the record `held`, before `newcomer` replaces it.
+    ///
+    /// In a check that is in progress the newcomer competes with the claimant instead.
     mutating func checkIdentity(
         _ newcomer: IdentityConflicts.Claimant, _ held: MemberRecord, _ turn: inout StepContext
     ) {
@@ -17,10 +19,8 @@ extension Membership {
         send(.ping(sequence: sequence, updates: []), on: connection, &turn)
     }
 
-    /// Ends the check of an earlier process that has responded.
-    ///
-    /// The newcomer is refused; if it was only reported, its record is sent to the earlier process,
-    /// which then refutes it.
+    /// Refuses the newcomer of a check whose earlier process has responded; if it was only
+    /// reported, sends its record to that process, which then refutes it.
     mutating func identityCheckAcked(_ sequence: UInt32, _ turn: inout StepContext) {
         guard let newcomer = identityConflicts.takeRefuted(sequence) else { return }
         if let connection = newcomer.connection {
@@ -30,10 +30,9 @@ extension Membership {
         }
     }
 
-    /// Ends the checks whose earlier process did not respond in time; the newcomer replaces it.
-    ///
-    /// Also resolves conflicts about this node's own id, and closes outdated connections, when
-    /// their time is over.
+    /// Replaces earlier processes that did not respond in time by the newcomers; also closes
+    /// overdue connections of duplicates, which may end this process's membership, and outdated
+    /// ones.
     mutating func expireIdentityChecks(_ turn: inout StepContext) {
         for check in identityConflicts.takeUnanswered(at: turn.now) {
             let newcomer = check.claimant
@@ -49,7 +48,7 @@ extension Membership {
         if identityConflicts.closeOverdue(&turn) { refuseToServe(.duplicateIdentity, &turn) }
     }
 
-    /// Ends this process's membership and stops it from serving.
+    /// Ends this process's membership, closes its connections and stops it from serving.
     mutating func refuseToServe(_ why: MembershipEffect.ServingRefusal, _ turn: inout StepContext) {
         phase = .ended
         for id in mesh.connections.keys { turn.effects.append(.close(id, .leaving)) }

@@ -2,7 +2,10 @@ import Ground
 
 /// The records of other members, and their changes.
 extension Membership {
-    /// Adopts `record` if it supersedes the present one.
+    /// Adopts `record` if it supersedes the present one, unless this node leaves or has no slot.
+    ///
+    /// A record of this node is passed to ``ownRecordReceived(_:_:)``. A reported other process of
+    /// a connected member is checked first.
     mutating func merge(_ record: MemberRecord, _ source: RecordSource, _ turn: inout StepContext) {
         let id = record.member.id
         guard id != own.member.id else { return ownRecordReceived(record, &turn) }
@@ -35,7 +38,7 @@ extension Membership {
         return room.isThere
     }
 
-    /// Reports a changed record and updates everything that depends on it.
+    /// Reports a changed record, spreads it, and adapts dialling, probing and connections to it.
     mutating func publish(
         _ change: MemberList.Change, _ source: RecordSource, _ turn: inout StepContext
     ) {
@@ -60,7 +63,7 @@ extension Membership {
         if record.state == .dead, wasLive { closeAll(with: id, .dead, &turn) }
     }
 
-    /// Suspects a member whose probe has failed, or confirms a suspicion of it.
+    /// Suspects a member whose probe has failed, or confirms a suspicion of it by this node.
     mutating func raiseSuspicion(_ id: NodeID, _ turn: inout StepContext) {
         if let held = members[id], held.state == .alive {
             merge(MemberRecord(held.member, held.incarnation, .suspected), .local, &turn)
@@ -71,7 +74,7 @@ extension Membership {
 
     // MARK: Pushing
 
-    /// Pushes the records that are due.
+    /// Pushes the records that are due, except suspicions that need no further accuser.
     mutating func pushDue(_ turn: inout StepContext) {
         // With as many accusers as needed, a push of a suspicion adds nothing.
         let ids = dissemination.takePushes(at: turn.now).filter { !members.isConfirmedByOthers($0) }
@@ -91,7 +94,9 @@ extension Membership {
 
 /// This node's own record.
 extension Membership {
-    /// Handles a record of this node that a peer has sent.
+    /// Refutes a record of this process that is not alive, or later than its own; ignores others.
+    ///
+    /// A record of another process of this node is a conflict of identities.
     mutating func ownRecordReceived(_ record: MemberRecord, _ turn: inout StepContext) {
         guard case .serving = phase else { return }
         guard record.member.process == own.member.process else {
@@ -103,7 +108,7 @@ extension Membership {
         announce(own.member, above: record.incarnation, &turn)
     }
 
-    /// Handles a record of another process of this node.
+    /// Ignores or refutes a record of another process of this node, or refuses to serve.
     private mutating func duplicateReported(_ record: MemberRecord, _ turn: inout StepContext) {
         let isJoining = !own.member.role.contains(.isCaughtUp) || !hasMemberTable
         switch identityConflicts.answer(to: record, own: own, isJoining: isJoining, at: turn.now) {
@@ -113,7 +118,7 @@ extension Membership {
         }
     }
 
-    /// Changes this node's role and announces it.
+    /// Changes this node's role and announces it, unless the role is the same or the node leaves.
     mutating func changeRole(_ role: Member.Role, _ turn: inout StepContext) {
         guard case .serving = phase, role != own.member.role else { return }
         var member = own.member
@@ -134,7 +139,7 @@ extension Membership {
 
     // MARK: Leaving
 
-    /// Announces that this node leaves, and waits until every connected peer has acknowledged it.
+    /// Announces the leave, and awaits the acks of all connected peers for a limited time.
     mutating func leave(_ turn: inout StepContext) {
         guard case .serving = phase else { return }
         let before = own

@@ -111,6 +111,8 @@ package struct Membership: Sendable {
 
     /// Handles `event` and appends the resulting effects.
     ///
+    /// A node that leaves closes connections that open; an ended one ignores all other events.
+    ///
     /// - Parameters:
     ///   - event: The event, in the order of occurrence.
     ///   - now: The time of the event.
@@ -148,6 +150,7 @@ package struct Membership: Sendable {
         if case .serving = phase { dialSchedule.dialDue(&turn) }
     }
 
+    /// Does everything that is due; in a leaving node that is only the end of the leave.
     private mutating func ticked(_ turn: inout StepContext) {
         if case .leaving(let until, _) = phase {
             if until <= turn.now { finishLeaving(&turn) }
@@ -184,6 +187,8 @@ package struct Membership: Sendable {
     // MARK: Receiving
 
     /// Handles a message that arrived on the connection `id`.
+    ///
+    /// Outside the mesh it only answers pings of claimants and reads records of this node.
     mutating func messageReceived(
         _ message: GossipMessage, on id: ConnectionID, _ turn: inout StepContext
     ) {
@@ -244,7 +249,7 @@ package struct Membership: Sendable {
 
     // MARK: Sending
 
-    /// Sends `message` if the connection is still open.
+    /// Sends `message`, unless the connection has closed or this process's membership has ended.
     mutating func send(_ message: GossipMessage, on id: ConnectionID, _ turn: inout StepContext) {
         guard phase != .ended, mesh[id] != nil || identityConflicts.isPending(id) else { return }
         turn.effects.append(.send(message, on: id))
@@ -259,9 +264,8 @@ package struct Membership: Sendable {
         }
     }
 
-    /// Returns the records to piggyback on the next message.
-    ///
-    /// A record of `first` that is not alive comes first (Lifeguard §IV.C, "buddy system").
+    /// Returns the records for the next message: that of `first` unless alive (Lifeguard §IV.C,
+    /// "buddy system"), then those to piggyback.
     mutating func piggybackedRecords(first: NodeID? = nil) -> [MemberRecord] {
         let ids = dissemination.takePiggyback(members: liveCount)
         guard let first, let record = members[first], record.state != .alive else {

@@ -41,7 +41,8 @@ package struct MembershipSettings: Hashable, Sendable {
     package var seedsMax = 256
     /// Maximum number of dials in progress.
     package var dialsMax = 16
-    /// The wait after the first failed dial; it doubles with each further one.
+    /// Maximum wait after the first failed dial, at least half of which passes; doubles with each
+    /// further one.
     package var dialDelayMin = Interval.seconds(1)
     /// Maximum wait between dials to seeds and live members.
     package var dialDelayMax = Interval.seconds(10)
@@ -49,7 +50,7 @@ package struct MembershipSettings: Hashable, Sendable {
     package var deadDialDelayMax = Interval.seconds(60)
     /// The wait before this node's own address is dialled again.
     package var selfDialDelay = Interval.seconds(300)
-    /// The time without a response to a ping after which a connection is replaced.
+    /// The time after a ping for which a connection may be silent before it is closed.
     package var pingTimeoutMax = Interval.seconds(10)
     /// Maximum lifetime of an unused second connection of a pair; it is closed by the member
     /// with the smaller id, or by the other member after twice this time.

@@ -63,7 +63,7 @@ struct Mesh: Sendable {
         case replacingProcess([ConnectionID])
     }
 
-    /// Adds `id` and uses it for its pair.
+    /// Adds `id`, uses it for its pair, and drops connections with another process of the peer.
     mutating func opened(_ id: ConnectionID, _ connection: Connection) -> OpenOutcome {
         let peer = connection.peer
         let earlier = all(with: peer)
@@ -107,10 +107,11 @@ struct Mesh: Sendable {
         case none
         /// Another connection is in use now.
         case replaced(NodeID, ConnectionID)
+        /// No connection with the member is left.
         case disconnected(NodeID)
     }
 
-    /// Removes a connection and uses the latest spare instead, if it was in use.
+    /// Removes a connection; if it was in use, the latest spare is used instead.
     mutating func closed(_ id: ConnectionID) -> CloseOutcome {
         guard let gone = connections[id] else { return .none }
         connections[id] = nil
@@ -123,9 +124,11 @@ struct Mesh: Sendable {
 
     // MARK: Receiving and sending
 
-    /// Records that a message has arrived on the connection.
+    /// Records that a message has arrived on the connection, which counts as an answer to its
+    /// pings.
     ///
-    /// A reply arrives where its request was sent, so it never switches connections.
+    /// The side that does not decide uses the connection from now on if the message is no reply: a
+    /// reply arrives where its request was sent.
     ///
     /// - Returns: True if this connection is in use from now on, and was not before.
     mutating func messageReceived(_ id: ConnectionID, isResponse: Bool, at now: Instant) -> Bool {
@@ -171,8 +174,8 @@ struct Mesh: Sendable {
 
     // MARK: Due times
 
-    /// Returns the earliest due time of all connections; no table is requested before
-    /// `nextTableRequestAt`.
+    /// Returns the earliest due time of all connections, `nil` if nothing is due; no table is
+    /// requested before `nextTableRequestAt`.
     func nextDue(_ settings: MembershipSettings, nextTableRequestAt: Instant) -> Instant? {
         var next: Instant?
         func wait(until instant: Instant?) {
@@ -210,7 +213,7 @@ struct Mesh: Sendable {
         }
     }
 
-    /// Returns the connection whose table request is due first, if any is due.
+    /// Returns the connection whose table request is due first; `nil` if none is due yet.
     func dueTableRequest(at now: Instant) -> ConnectionID? {
         var first: (id: ConnectionID, at: Instant)?
         for (id, connection) in zip(connections.keys, connections.values) {

@@ -40,7 +40,7 @@ struct Suspicion: Hashable, Sendable {
         return startedAt + Interval(nanoseconds: timeoutMax.nanoseconds - cut)
     }
 
-    /// Adds an independent accuser.
+    /// Adds an independent accuser, unless it has accused already or there are enough.
     mutating func confirm(by member: NodeID) {
         guard confirmers.count <= confirmationsNeeded, !confirmers.contains(member) else { return }
         confirmers.append(member)

@@ -32,7 +32,8 @@ package struct ClusterFormation: Hashable, Sendable {
     /// - Parameters:
     ///   - own: This node, which follows no voter set.
     ///   - others: The other members with their last views; `nil` before the first.
-    /// - Returns: True if `own` must open a cluster now.
+    /// - Returns: True if ``rule`` lets `own` open a cluster now; false if another member follows a
+    ///   voter set, which `own` joins instead.
     package mutating func evaluate(own: NodeID, others: [(node: NodeID, view: VoterSetView?)])
         -> Bool
     {

@@ -51,7 +51,8 @@ extension InvalidationReplication {
         followedRecovery = next
     }
 
-    /// Issues the pending consensus records; those for which the log has no capacity wait.
+    /// Issues the pending consensus records; those for which the log has no capacity wait, and
+    /// those that it does not accept are dropped.
     private mutating func issueConsensusRecords(
         _ now: Instant, _ effects: inout [InvalidationEffect]
     ) {
@@ -77,7 +78,7 @@ extension InvalidationReplication {
         }
     }
 
-    /// Returns this node's view of the voter set.
+    /// Returns this node's view of the voter set, with the nominee if this node follows none.
     func view(at now: Instant) -> VoterSetView {
         var view = fenceCoordinator.view(at: now).view
         if view.configuration == nil { view.nominee = formation.nominee }

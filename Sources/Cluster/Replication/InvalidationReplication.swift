@@ -54,11 +54,13 @@ package struct InvalidationReplication: Sendable {
     let settings: Settings
     var log: InvalidationLog
     var fenceCoordinator: FenceCoordinator
+    /// The consensus whose persistent state the log was last given to write.
     var persistedConsensus: VoterSetConsensus
     /// The conflict that was reported last.
     var reportedConflict: VoterSetConsensus.Conflict?
     /// The ``VoterSetLineage/recovery`` of the lineage that was followed last.
     var followedRecovery: UInt64?
+    /// The window of the last ``InvalidationEffect/publishWindow(_:)``.
     var publishedWindow: FenceWindow
     var formation = ClusterFormation()
 
@@ -110,7 +112,7 @@ package struct InvalidationReplication: Sendable {
         handle([event], now: now, using: &dice, effects: &effects)
     }
 
-    /// Processes several events in order and appends their effects.
+    /// Processes several events in order and appends their effects, then the replies to peers.
     package mutating func handle(
         _ events: [ReplicationEvent], now: Instant, using dice: inout SplitMix64,
         effects: inout [InvalidationEffect]
@@ -156,7 +158,7 @@ package struct InvalidationReplication: Sendable {
         return nil
     }
 
-    /// Processes a peer's message and returns a reply.
+    /// Processes a peer's message and returns the reply, if there is one.
     private mutating func process(
         _ message: InvalidationMessage, _ node: NodeID, _ now: Instant, _ dice: inout SplitMix64,
         _ effects: inout [InvalidationEffect]
@@ -205,6 +207,9 @@ package struct InvalidationReplication: Sendable {
     /// The digest of the synced positions and the voter set; see ``ReplicationDigest``.
     var digest: UInt64 { ReplicationDigest.of(log.catchUp, voterConfiguration) }
 
+    /// Applies a round response, or its equivalent for
+    /// ``InvalidationMessage/roundUnchanged(round:digest:view:)``: first to the log, then to the
+    /// fence.
     private mutating func roundResponseReceived(
         _ response: FenceResponse, _ catchUp: CatchUpTarget, _ node: NodeID, _ now: Instant,
         _ dice: inout SplitMix64, _ effects: inout [InvalidationEffect]
@@ -219,7 +224,8 @@ package struct InvalidationReplication: Sendable {
     /// Assigns `invalidation` the next number of this node, unless its id is known.
     ///
     /// - Returns: The outcome; with ``IssueOutcome/busy`` nothing has happened.
-    /// - Throws: ``InvalidationFault``; nothing has happened.
+    /// - Throws: ``InvalidationFault``, for a consensus record ``InvalidationFault/invalidID``;
+    ///   nothing has happened.
     package mutating func issue(
         _ invalidation: Invalidation, now: Instant, using dice: inout SplitMix64,
         effects: inout [InvalidationEffect]
@@ -230,7 +236,7 @@ package struct InvalidationReplication: Sendable {
         return issuance
     }
 
-    /// Begins to remove members by order of the operator.
+    /// Begins to remove members from the voter set by order of the operator.
     ///
     /// - Throws: ``FenceCoordinator/RemovalRefusal``; nothing was begun.
     package mutating func forget(

@@ -43,6 +43,9 @@ package final class Ring: Sendable {
         self.init(sorted: members, lists: lists)
     }
 
+    /// Creates the ring of `members`, ascending by id, from computed `lists`; see ``ownerIndices``.
+    ///
+    /// - Precondition: The ids are distinct, and there are at most ``computableMax`` members.
     init(sorted members: [RingMember], lists: [UInt16]) {
         precondition(members.count <= Self.computableMax, "a ring of \(members.count) members")
         precondition(

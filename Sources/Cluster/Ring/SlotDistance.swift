@@ -92,6 +92,7 @@ struct NearestMembers {
     /// The index of the member at `place`, from 0 for the nearest.
     subscript(place: Int) -> UInt16 { indices[place] }
 
+    /// Inserts a member behind those that are as near, unless eight nearer ones are known.
     @inline(__always)
     private mutating func insert(_ member: UInt16, at distance: UInt64) {
         var place = Ring.ownersPerSlotMax &- 1

@@ -10,7 +10,8 @@ import Wire
 extension AdminHandler {
     /// Returns the role of the caller of `operation`, or `nil` if access is refused.
     ///
-    /// A refusal is sent before the call returns, or later by ``deadlineReached()``.
+    /// A refusal is sent before the call returns, or later by ``deadlineReached()``. A caller with
+    /// the role that the operation requires makes the connection an authenticated one.
     func admit(_ request: AdminRequest, to operation: AdminOperation) -> AdminRole? {
         // Over TLS, a connection without a client certificate fails in the handshake.
         let caller = AdminCaller(
@@ -46,7 +47,7 @@ extension AdminHandler {
             ]))
     }
 
-    /// Sends the refusal, with its challenge and Retry-After.
+    /// Sends the refusal, with its challenge and Retry-After, if it has them.
     func reject(_ refusal: AdminAccessError) {
         var problem = Problem(refusal.problem)
         problem.retryAfterSeconds = refusal.retryAfterSeconds

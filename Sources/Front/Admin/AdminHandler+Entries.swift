@@ -8,7 +8,7 @@ import Telemetry
 
 /// Stored entries, for operators; work that blocks runs on another thread.
 extension AdminHandler {
-    /// Sends the most requested entries, sampled by all loops, at most `limit`.
+    /// Sends the most requested entries in memory, at most `limit`, by the samples of all loops.
     func sendHotEntries(_ limit: Int) {
         let node = context.node
         let samples = node.contexts.map { context in
@@ -21,7 +21,7 @@ extension AdminHandler {
         }
     }
 
-    /// Sends the stored variants of the URL `url`.
+    /// Sends the stored variants of the URL `url`, or a 404 that names its owners.
     func sendEntry(_ url: String) {
         let look = EntryInspection(node: context.node, settings: settings)
         respondLater(runOnThread { look.document(of: url) }) { handler, found in

@@ -7,7 +7,8 @@ import Peering
 
 /// Purges, for operators.
 extension AdminHandler {
-    /// Issues the purge that the JSON in `body` and the query describe.
+    /// Issues the purge that the JSON in `body` and the query describe, and responds once it is
+    /// confirmed as requested.
     func issuePurge(_ query: AdminQuery, _ body: [UInt8]) {
         do throws(PurgeError) {
             let options = try PurgeOptions(query)
@@ -21,7 +22,7 @@ extension AdminHandler {
         }
     }
 
-    /// Sends the receipt with this ID.
+    /// Sends the receipt with this ID, or the problem of an invalid or unknown one.
     func sendReceipt(_ text: String) {
         guard let name = ReceiptID(text[...]) else {
             return response.sendProblem(Problem(PurgeError.invalidReceiptID.problem))
@@ -45,9 +46,7 @@ extension AdminHandler {
             DocumentList(receipts.compactMap { ReceiptDocument($0, at: context.node) }).json)
     }
 
-    /// Decodes a purge request.
-    ///
-    /// - Throws: a `PurgeError` if `body` is too large or malformed.
+    /// Decodes a purge request; throws a `PurgeError` if `body` is too large or malformed.
     private static func read(_ body: [UInt8]) throws(PurgeError) -> PurgeRequest {
         guard body.count <= PurgeRequest.bodyBytesMax else { throw .bodyTooLarge }
         do {

@@ -56,7 +56,8 @@ final class AdminHandler {
         if let refusal = delayedRefusal.take() { reject(refusal) }
     }
 
-    /// Cancels operations in progress after the connection has ended.
+    /// Abandons the wait for a purge, a delayed refusal and the event stream after the connection
+    /// has ended.
     func connectionClosed() {
         pendingPurge = nil
         delayedRefusal = nil
@@ -109,7 +110,7 @@ final class AdminHandler {
         }
     }
 
-    /// Rendered once, because any client may request it.
+    /// The OpenAPI document, rendered once, because any client may request it.
     private static let openAPIDocument = OpenAPI.document(version: Configuration.version)
         .formattedBytes
 
@@ -180,7 +181,8 @@ extension AdminHandler {
         }
     }
 
-    /// Starts the prefetch and sends its document with 202.
+    /// Starts the prefetch and sends its document with 202, unless the node is stopping or too many
+    /// are running.
     private func begin(_ request: PrefetchRequest, _ operation: AdminOperation) {
         let node = context.node
         guard !node.isStopping.load(ordering: .relaxed) else {
@@ -273,7 +275,7 @@ extension AdminHandler {
         sendEvent()
     }
 
-    /// Sends one statistics event.
+    /// Sends one statistics event, unless too many bytes of earlier ones are queued.
     private func sendEvent() {
         // A client that reads too slowly misses events.
         guard eventStream != nil, response.queuedBytes < Self.eventBytesMax else { return }

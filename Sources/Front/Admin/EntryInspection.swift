@@ -138,7 +138,7 @@ struct EntryInspection: Sendable {
                 memoryEntry: entry))
     }
 
-    /// Adds a disk record; one that is in memory too is noted with that.
+    /// Adds a disk record: to its entry if that is in memory too, otherwise as an entry of its own.
     private func add(
         _ reading: DiskRecordHandle, _ policy: ReusePolicy, to found: inout [StoredEntry]
     ) {

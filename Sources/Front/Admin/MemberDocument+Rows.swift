@@ -37,7 +37,7 @@ extension MemberDocument {
         return rows
     }
 
-    /// Returns the rows of the members that this node has met.
+    /// Returns the rows of the members that this node has met, itself included.
     private static func known(
         _ view: MemberView, _ ring: Ring, _ counted: [NodeID: FenceCoordinator.MemberStatus],
         weightMax: UInt16

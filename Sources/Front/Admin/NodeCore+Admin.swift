@@ -14,7 +14,7 @@ import Telemetry
 
 /// The documents that describe the node as a whole to operators.
 extension NodeCore {
-    /// Returns the node's statistics, including one row per member.
+    /// Updates the gauges and returns the node's statistics, including one row per member.
     func statistics() -> StatisticsDocument {
         let (now, snapshot) = (SystemClock.now(), snapshot())
         var document = StatisticsDocument(snapshot)
@@ -169,7 +169,8 @@ extension NodeCore {
         }
     }
 
-    /// Orders this node to form a new cluster.
+    /// Orders this node to form a new cluster; returns the refusal if the node is in one, is not
+    /// configured for one, or can reach a member of one.
     func bootstrap() -> Problem? {
         guard hub != nil, !purges.hasVoters else { return .notBootstrapped }
         purges.handle(.formationRuleChanged(.operatorOrdered))
@@ -179,7 +180,8 @@ extension NodeCore {
         return nil
     }
 
-    /// Begins a new voter set with this node as its only member.
+    /// Begins a new voter set with this node as its only member; returns the refusal if the node
+    /// knows no voter set or has a fence that is open.
     func recover() -> Problem? {
         // Without a fence no node is ever fenced.
         let isFenced = fence.interval == .zero || !fence.isOpen(at: SystemClock.now())

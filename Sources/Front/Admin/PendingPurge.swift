@@ -16,7 +16,8 @@ final class PendingPurge {
     private var name: RecordID?
     /// Timer that ends the wait with the state reached by then.
     private var timer: Scheduled<Void>?
-    /// Token to cancel the wait; `nil` if the purge was confirmed at once, or the wait is over.
+    /// Token to cancel the wait for the confirmation; `nil` once the purge is confirmed or the wait
+    /// is over.
     private var ticket: PurgeCoordinator.Waiters.Token?
 
     private var context: EventLoopContext { response.context }
@@ -50,7 +51,10 @@ final class PendingPurge {
         return PendingPurge(name, byAll: wait == .all, within: timeout, response)
     }
 
-    /// Issues `purge`; returns `nil`, without any effect, if too many records wait for the disk.
+    /// Issues `purge`, or finds the record issued with the same `id`; returns `nil`, without any
+    /// effect, if too many records wait for the disk.
+    ///
+    /// Throws if the record is too large, or `id` was used for another purge.
     private static func issue(
         _ purge: Purge, id: [UInt8]?, on context: EventLoopContext
     ) throws(PurgeError) -> RecordID? {
@@ -96,12 +100,13 @@ final class PendingPurge {
         cancel()
     }
 
+    /// Stops the timer and the wait for the confirmation.
     private func cancel() {
         timer?.cancel()
         if let ticket = ticket.take() { context.purges.cancelWait(ticket) }
     }
 
-    /// Sends the receipt at the end of the wait.
+    /// Sends the receipt at the end of the wait, once.
     private func waitEnded() {
         guard let name = name.take() else { return }
         cancel()

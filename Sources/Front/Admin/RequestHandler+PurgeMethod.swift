@@ -41,6 +41,9 @@ extension RequestHandler {
 
 extension Problem {
     /// Creates the refusal of a PURGE request; returns `nil` if the client may purge.
+    ///
+    /// `isForSite` is true if the target belongs to a site. If no client may purge, the status is
+    /// 403 for a site, and 405 otherwise.
     fileprivate init?(_ decision: PurgePermission.Decision, isForSite: Bool) {
         switch decision {
         case .allowed: return nil

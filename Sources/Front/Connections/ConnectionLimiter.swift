@@ -6,7 +6,7 @@ package struct ConnectionLimiter: Sendable {
     package struct Limits: Hashable, Sendable {
         /// Maximum number of open connections.
         package var connectionsMax: Int
-        /// Number of those slots that only loopback clients may use.
+        /// Number of slots, of ``connectionsMax``, that only loopback clients may use.
         package var reservedForLocal = 0
         /// Maximum number of connections of one client; `nil` for no limit per client.
         package var perClientMax: Int?
@@ -39,8 +39,8 @@ package struct ConnectionLimiter: Sendable {
             isLocal = address?.unmapped.isLoopback ?? false
         }
 
-        /// Returns the key of a proxy that has not yet named its client; no limit per client
-        /// applies.
+        /// Returns the key of a connection that is a proxy's for many clients, or has yet to name
+        /// its client; no limit per client applies.
         package static func proxy(_ address: IPAddress?) -> ClientKey {
             var holder = ClientKey(address)
             holder.number = nil
@@ -89,11 +89,10 @@ package struct ConnectionLimiter: Sendable {
         return .admitted
     }
 
-    /// Moves the slot of `old` to `new`.
+    /// Moves the slot of `old` to `new`; returns false, with nothing changed, if the client of
+    /// `new` has reached its own limit.
     ///
     /// Used when a proxy has named its client, and when an idle connection is preempted.
-    ///
-    /// - Returns: false, with nothing changed, if the client of `new` has reached its own limit.
     package mutating func transfer(_ old: ClientKey, to new: ClientKey, _ limits: Limits) -> Bool {
         remove(old)
         let hasShare = isBelowClientLimit(new, limits)

@@ -21,7 +21,7 @@ struct ConnectionOutput {
         retainedEntries.reserveCapacity(entriesCount)
     }
 
-    /// Adds a piece.
+    /// Adds a piece, which the next flush writes.
     @inline(__always)
     mutating func append(_ piece: ByteBuffer) {
         queuedBytes += piece.readableBytes
@@ -89,7 +89,8 @@ struct WriteStall {
         queuedBytes = nil
     }
 
-    /// Returns false if the client has read nothing for `sendTimeout`; `bytes` are queued now.
+    /// Returns false if the client has read nothing for `sendTimeout`; `bytes` are queued now, and
+    /// a change of their number starts the time again.
     mutating func checkProgress(_ bytes: Int, _ now: Instant, _ settings: NodeSettings) -> Bool {
         if bytes != queuedBytes { begin(bytes, now, settings) }
         return now < deadline

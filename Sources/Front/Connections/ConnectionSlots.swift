@@ -30,8 +30,8 @@ package final class ConnectionSlots: Sendable {
         withSlots(of: plane) { $0.limiter.admit(key, $0.limits) }
     }
 
-    /// Moves one connection from the count of `old` to that of `new`; returns false if `new` has
-    /// reached its limit.
+    /// Moves one connection from the count of `old` to that of `new`; returns false, with nothing
+    /// changed, if the client of `new` has reached its own limit.
     func transfer(
         _ old: ConnectionLimiter.ClientKey, to new: ConnectionLimiter.ClientKey,
         _ plane: Plane
@@ -39,7 +39,8 @@ package final class ConnectionSlots: Sendable {
         withSlots(of: plane) { $0.limiter.transfer(old, to: new, $0.limits) }
     }
 
-    /// Releases the slot of a closed connection.
+    /// Releases the slot of a closed connection; the last one on its plane ends
+    /// ``waitUntilEmpty(on:)``.
     func release(_ key: ConnectionLimiter.ClientKey, _ plane: Plane) {
         let emptied = withSlots(of: plane) { slots in
             slots.limiter.remove(key)
@@ -51,7 +52,8 @@ package final class ConnectionSlots: Sendable {
     /// The number of open client connections.
     package var openCount: Int { state.withLock { $0.data.limiter.openCount } }
 
-    /// Returns when no client connection is open, or after ``stopWaiting()``.
+    /// Returns when no client connection is open, or after ``stopWaiting()``; for one caller at a
+    /// time.
     package func waitUntilEmpty(on loop: any EventLoop) async {
         let promise = loop.makePromise(of: Void.self)
         let isEmpty = withSlots(of: .data) { slots in

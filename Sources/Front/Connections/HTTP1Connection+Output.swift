@@ -44,6 +44,7 @@ extension HTTP1Connection: ResponseWriter {
         write(end)
     }
 
+    /// Makes the connection idle, or ends it after the last response.
     @inline(__always)
     func responseEnded() {
         if response.closesAfterResponse { return beginEnding() }
@@ -54,6 +55,7 @@ extension HTTP1Connection: ResponseWriter {
         output.retain(entry)
     }
 
+    /// Processes the input that has waited, unless a request is being read, and resumes reading.
     func resumeRequests() {
         guard phase == .idle else { return }
         deadline = SystemClock.now() + settings.idleTimeout
@@ -77,6 +79,7 @@ extension HTTP1Connection: ResponseWriter {
         context.close(promise: nil)
     }
 
+    /// Closes the connection with a reset, and leaves the fetch of the response in progress.
     func abort() {
         guard phase != .closed, let context else { return }
         phase = .closed
@@ -95,7 +98,8 @@ extension HTTP1Connection: ResponseWriter {
         resumeReading()
     }
 
-    /// Shuts down the sending side after the last response reached the socket.
+    /// Shuts down the sending side after the last response reached the socket; closes at once if
+    /// the client has closed its own.
     private func beginLingering() {
         guard let context else { return }
         phase = .lingering

@@ -20,12 +20,11 @@ extension HTTP1Connection {
         input = taken
     }
 
-    /// Reads requests from `bytes` and starts their responses.
+    /// Reads requests from `bytes` and starts their responses; returns the number of bytes
+    /// consumed.
     ///
     /// Stops before the next request if a response must wait, the output is congested or the
     /// connection ends.
-    ///
-    /// - Returns: the number of bytes consumed.
     func consume(_ bytes: Span<UInt8>) -> Int {
         let now = SystemClock.now()
         var position = 0
@@ -53,9 +52,8 @@ extension HTTP1Connection {
         return position
     }
 
-    /// Reads a request head, then starts the response or begins to read the body.
-    ///
-    /// - Returns: the offset after the head, or `nil` if the head is incomplete or was refused.
+    /// Reads a request head, then starts the response or begins to read the body; returns the
+    /// offset after the head, or `nil` if the head is incomplete or was refused.
     @inline(__always)
     private func readHead(_ bytes: Span<UInt8>, from start: Int, now: Instant) -> Int? {
         if hasOutdatedLimits, phase == .idle {
@@ -98,8 +96,10 @@ extension HTTP1Connection {
 
     // MARK: Request bodies
 
-    /// Begins to read the body of a request that is not forwarded; it is buffered for the handler
-    /// or dropped, and the next request follows it.
+    /// Begins to read the body of a request that is not forwarded, or refuses it if it is too
+    /// large.
+    ///
+    /// The body is buffered for the handler or dropped, and the next request follows it.
     private func beginBody(_ bytes: Span<UInt8>, now: Instant) {
         let request = BufferedRequest(copying: handler.parser, bytes, handler.headRange)
         bufferedRequest = request
@@ -113,8 +113,8 @@ extension HTTP1Connection {
         send(interim: RequestHandler.continueResponse)
     }
 
-    /// Reads the body of a buffered request; returns the offset after the bytes consumed, or `nil`
-    /// if the connection ends.
+    /// Reads the body of a buffered request, and starts the response at its end; returns the offset
+    /// after the bytes consumed, or `nil` if the connection ends.
     private func discardBody(_ bytes: Span<UInt8>, from start: Int, now: Instant) -> Int? {
         var position = start
         while true {
@@ -145,6 +145,7 @@ extension HTTP1Connection {
 
     // MARK: Bodies forwarded to an origin
 
+    /// Prepares to decode the body of the request, or raw bytes after a protocol switch.
     func beginRequestBody() {
         let isSwitched = handler.upload?.isTunnel == true
         bodyDecoder = BodyDecoder(
@@ -172,6 +173,8 @@ extension HTTP1Connection {
         return position
     }
 
+    /// Forwards the body that has waited, and resumes reading; ends an upload that the client broke
+    /// off.
     func resumeRequestBody() {
         consumeInput()
         if hasInputEnded, handler.upload?.source != nil, input.readableBytes == 0 {

@@ -29,6 +29,7 @@ final class HTTP1Connection: ChannelDuplexHandler, RemovableChannelHandler, Clie
     var phase = HTTP1Phase.idle
     /// Instant by which the client must have sent what ``phase`` waits for.
     var deadline = Instant.distantFuture
+    /// Context of this handler in the channel's pipeline; `nil` while it is in none.
     var context: ChannelHandlerContext?
     /// True if the parser's limits differ from those in the current settings.
     var hasOutdatedLimits = false
@@ -85,7 +86,8 @@ final class HTTP1Connection: ChannelDuplexHandler, RemovableChannelHandler, Clie
         context.fireChannelInactive()
     }
 
-    /// Runs last, also for a channel that was closed before it became active.
+    /// Cancels everything in progress; runs last, even for a channel closed before it became
+    /// active.
     func handlerRemoved(context: ChannelHandlerContext) {
         phase = .closed
         handler.connectionClosed()
@@ -149,7 +151,7 @@ final class HTTP1Connection: ChannelDuplexHandler, RemovableChannelHandler, Clie
         context.close(promise: nil)
     }
 
-    /// Adds bytes to the output.
+    /// Adds bytes to the output and counts them; drops them once the connection has ended.
     @inline(__always)
     func write(_ buffer: ByteBuffer) {
         guard context != nil else { return }
@@ -192,7 +194,8 @@ extension HTTP1Connection {
         flush()
     }
 
-    /// Closes the connection as soon as no response is in progress.
+    /// Closes the connection as soon as no response is in progress, and a tunnel as soon as it is
+    /// idle.
     func drain() {
         response.isDraining = true
         response.closesAfterResponse = true
@@ -203,7 +206,8 @@ extension HTTP1Connection {
         if isQuiescent { close() }
     }
 
-    /// A partially read head counts as idle, because it is not a request yet.
+    /// Start of the idle time; a partially read head counts as idle, because it is not a request
+    /// yet.
     var idleSince: Instant? {
         guard !response.isResponding, queuedBytes == 0, phase != .body else { return nil }
         return phase.timeLimit(settings).map { deadline - $0 }

@@ -41,7 +41,8 @@ extension HTTP2Connection: ClientConnection {
         flush()
     }
 
-    /// Returns true if a request head has been incomplete for longer than `headTimeout`.
+    /// Returns true if some request head was incomplete at each call for `headTimeout`; to be
+    /// called at every tick.
     private func hasHeadTimedOut(_ now: Instant) -> Bool {
         guard session.streams.contains(where: { !$0.isHeadDelivered }) else {
             incompleteHeadSince = nil
@@ -52,6 +53,8 @@ extension HTTP2Connection: ClientConnection {
         return since + settings.headTimeout <= now
     }
 
+    /// Start of the time without open streams, or of lingering; `nil` while a stream is open or
+    /// output is queued.
     var idleSince: Instant? {
         guard output.queuedBytes == 0 else { return nil }
         switch phase {
@@ -77,12 +80,12 @@ extension HTTP2Connection: ClientConnection {
 }
 
 extension EventLoopContext {
-    /// Returns an exchange that no stream uses.
+    /// Returns an idle exchange, or a new one if there is none.
     func reuseExchange() -> HTTP2Exchange {
         idleExchanges.popLast() ?? HTTP2Exchange(on: self)
     }
 
-    /// Keeps the exchange of a closed stream for later streams.
+    /// Keeps the exchange of a closed stream for later streams, unless there are enough.
     func recycle(_ exchange: HTTP2Exchange) {
         if !isStopped, idleExchanges.count < Self.exchangesMax { idleExchanges.append(exchange) }
     }

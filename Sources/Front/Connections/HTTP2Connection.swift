@@ -213,6 +213,7 @@ final class HTTP2Connection: ChannelDuplexHandler, MissSchedulerWaiter {
         context.read()
     }
 
+    /// Resumes the input that was paused behind the request that waited for a turn.
     func turnGranted(now: Instant) {
         guard phase == .open else { return }
         self.now = now
@@ -223,7 +224,8 @@ final class HTTP2Connection: ChannelDuplexHandler, MissSchedulerWaiter {
         resumeReading()
     }
 
-    /// Keeps a memory entry until the socket has accepted everything that is queued.
+    /// Keeps a memory entry until the socket has accepted everything that is queued; does nothing
+    /// if nothing is queued.
     func retain(_ entry: MemoryEntry) {
         // With nothing queued, no event would release the entry.
         if output.queuedBytes > 0 || isFlushing { output.retain(entry) }
@@ -241,7 +243,8 @@ final class HTTP2Connection: ChannelDuplexHandler, MissSchedulerWaiter {
         if output.queuedBytes == 0 { beginLingering() }
     }
 
-    /// Shuts down the sending side after the last frame reached the socket.
+    /// Shuts down the sending side after the last frame reached the socket; closes at once if the
+    /// client has closed its own.
     private func beginLingering() {
         guard let context else { return }
         phase = .lingering
@@ -272,6 +275,7 @@ final class HTTP2Connection: ChannelDuplexHandler, MissSchedulerWaiter {
 }
 
 extension HTTP2Connection: HTTP2ServerDelegate {
+    /// Starts an exchange for the request; pauses the input if the request must wait for a turn.
     func requestReceived(
         _ stream: HTTP2Stream, head: Span<UInt8>, linesCount: Int, hasBody: Bool
     ) {
@@ -304,6 +308,7 @@ extension HTTP2Connection: HTTP2ServerDelegate {
         exchange(of: stream)?.drained()
     }
 
+    /// Ends the stream's exchange; of a detached one, keeps the entry until its bytes are sent.
     func streamClosed(_ stream: HTTP2Stream, code: HTTP2ErrorCode) {
         if let exchange = exchange(of: stream) {
             exchange.streamClosed()

@@ -31,7 +31,7 @@ final class HTTP2Exchange: ResponseWriter {
     private var pendingTrailers: Trailers?
     /// The request whose body is being read before its response.
     private var bufferedRequest: BufferedRequest?
-    /// Instant by which that body must have ended.
+    /// Instant by which the body of ``bufferedRequest`` must have ended.
     private var deadline = Instant.distantFuture
 
     /// True if the request waits for a turn of ``MissScheduler``.
@@ -121,7 +121,8 @@ final class HTTP2Exchange: ResponseWriter {
         send(interim: RequestHandler.continueResponse)
     }
 
-    /// Counts a piece of a body that is not forwarded, and opens the flow-control window for it.
+    /// Counts a piece of a body that is not forwarded, and opens the flow-control window for it;
+    /// refuses the request if its body is too large.
     private func discard(_ bytes: Int) {
         guard let bufferedRequest, let stream else { return }
         session?.consume(stream, bytes: bytes)
@@ -169,7 +170,8 @@ final class HTTP2Exchange: ResponseWriter {
         session?.consume(stream, bytes: piece.readableBytes)
     }
 
-    /// Passes the end of the body to the handler once all pieces were forwarded.
+    /// Passes the end of the body to the handler once it has arrived, all pieces were forwarded and
+    /// the origin accepts more.
     private func forwardEnd(now: Instant) {
         guard let trailers = pendingTrailers, bufferedBody.isEmpty, handler.acceptsUpload else {
             return
@@ -178,7 +180,8 @@ final class HTTP2Exchange: ResponseWriter {
         handler.pendingResponse?.uploadEnded(trailers, now: now)
     }
 
-    /// Handles a stream whose queued output has been sent.
+    /// Continues the response once the stream's queue is empty, and passes retained entries to the
+    /// connection.
     func drained() {
         moveRetainedEntries()
         if handler.response.isResponding { handler.proceed() }
@@ -232,6 +235,7 @@ final class HTTP2Exchange: ResponseWriter {
 
     // MARK: Output
 
+    /// Holds the head until body bytes, the end of the response or a flush follow.
     func send(head: ByteBuffer) {
         self.head = head
     }
@@ -261,10 +265,12 @@ final class HTTP2Exchange: ResponseWriter {
     func beginChunk(bytes: UInt64) {}
     func endChunk() {}
 
+    /// Keeps the trailers for the end of the response.
     func endChunks(trailers: [UInt8]) {
         if !trailers.isEmpty { self.trailers = trailers }
     }
 
+    /// Ends the stream's output, with the head if no body was sent, and the trailers.
     func responseEnded() {
         guard let stream, let session else { return }
         if let head {
@@ -275,6 +281,7 @@ final class HTTP2Exchange: ResponseWriter {
         session.end(stream, trailers: trailers)
     }
 
+    /// Passes a held head to the session, and lets the connection write frames.
     func flush() {
         if let head, let stream {
             self.head = nil
@@ -288,8 +295,10 @@ final class HTTP2Exchange: ResponseWriter {
         retainedEntries.append(entry)
     }
 
+    /// Does nothing: pieces of the body arrive in any case.
     func beginRequestBody() {}
 
+    /// Forwards the pieces of the request body that have waited, as far as the origin accepts them.
     func resumeRequestBody() {
         let now = SystemClock.now()
         while handler.acceptsUpload, let piece = bufferedBody.popFirst() {
@@ -299,8 +308,10 @@ final class HTTP2Exchange: ResponseWriter {
         connection?.flush()
     }
 
+    /// Does nothing: a stream has one request.
     func resumeRequests() {}
 
+    /// Resets the stream; the connection stays open.
     func abort() {
         guard let stream else { return }
         session?.reset(stream, .internalError)

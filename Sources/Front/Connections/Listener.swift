@@ -149,7 +149,8 @@ package struct Listener: CustomStringConvertible {
     /// Pause between two searches for a slot on the admin port.
     private static let retryDelay = TimeAmount.milliseconds(20)
 
-    /// Preempts an idle connection for a new one, at the first of `places` that has one.
+    /// Preempts an idle connection for a new one, at the first of `places` that has one; if none
+    /// has, decides on its admission once more.
     private static func preempt(
         _ places: ArraySlice<(context: EventLoopContext, idleBefore: Instant)>,
         _ holder: ConnectionLimiter.ClientKey, _ side: Plane,
@@ -201,7 +202,7 @@ package struct Listener: CustomStringConvertible {
         }
     }
 
-    /// The local address, with the port that the kernel chose if 0 was configured.
+    /// The local address, with the port that the kernel chose if 0 was configured; `-` once closed.
     package var description: String {
         guard let address = channel.localAddress, let host = address.ipAddress else { return "-" }
         return host.contains(":")
@@ -236,13 +237,15 @@ final class OverloadHandler: ChannelInboundHandler {
     private let id: RequestID
     private let reason: Reason
 
+    /// Creates a handler whose response has the request ID `id`.
     init(_ id: RequestID, _ reason: Reason) {
         self.id = id
         self.reason = reason
     }
 
-    /// Response bodies, rendered once for all refusals.
+    /// Body for a port whose connection limit is reached, rendered once for all refusals.
     private static let full = body(of: .overloaded(.connections))
+    /// Body for a client that has reached its own limit.
     private static let clientShare = body(of: .tooManyConnections)
 
     private static func body(of problem: Problem) -> [UInt8] {
@@ -284,6 +287,7 @@ final class OverloadHandler: ChannelInboundHandler {
 /// New admin connections that wait for a slot, in order of arrival.
 struct AdminQueue {
     private var waiting: [(number: Int, promise: EventLoopPromise<Bool>)] = []
+    /// Number of the connection that was added last.
     private var next = 0
 
     /// Adds a waiting connection.

@@ -76,8 +76,9 @@ final class ProxyProtocolHandler: ChannelInboundHandler, RemovableChannelHandler
         }
     }
 
-    /// Moves the slot to the client named by the proxy; if that client has reached its limit, its
-    /// longest idle connection on this loop is preempted.
+    /// Moves the slot to the client named by the proxy; returns false if there is none for it.
+    ///
+    /// If that client has reached its limit, its longest idle connection on this loop is preempted.
     private func transferConnection() -> Bool {
         if loopContext.node.transferConnection(of: connectedClient) { return true }
         let holder = loopContext.settings.limiterKey(of: connectedClient.address, on: plane)
@@ -97,6 +98,7 @@ final class ProxyProtocolHandler: ChannelInboundHandler, RemovableChannelHandler
         abort()
     }
 
+    /// Start of the wait for the header; `nil` once it was read or refused.
     var idleSince: Instant? { isOver ? nil : deadline - loopContext.settings.headTimeout }
 
     /// Does nothing: the next handler in the pipeline closes the connection.

@@ -130,6 +130,7 @@ final class TLSHandler: ChannelDuplexHandler, ClientConnection {
         pendingPlaintext.append(unwrapOutboundIn(data))
     }
 
+    /// Encrypts everything written since the last flush, and sends it.
     func flush(context: ChannelHandlerContext) {
         encrypt(context)
         send(context)
@@ -172,7 +173,7 @@ final class TLSHandler: ChannelDuplexHandler, ClientConnection {
 
     // MARK: The handshake
 
-    /// Adds the connection handler for the negotiated protocol.
+    /// Ends and counts the handshake, and adds the connection handler for the negotiated protocol.
     private func handshakeCompleted(_ parameters: TLSParameters, _ context: ChannelHandlerContext) {
         phase = .open
         handshakeEnded()
@@ -228,6 +229,7 @@ final class TLSHandler: ChannelDuplexHandler, ClientConnection {
         close()
     }
 
+    /// Start of the handshake; `nil` once it is complete.
     var idleSince: Instant? {
         phase == .handshaking ? deadline - loopContext.settings.handshakeTimeout : nil
     }
@@ -259,6 +261,7 @@ final class TLSHandler: ChannelDuplexHandler, ClientConnection {
 final class TicketKeyStore: Sendable {
     private let keys: Mutex<TicketKeys>
 
+    /// Creates new random keys.
     init() {
         keys = Mutex(TicketKeys(now: SystemClock.now(), entropy: Self.randomBytes()))
     }

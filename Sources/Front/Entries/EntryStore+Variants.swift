@@ -9,13 +9,13 @@ import Telemetry
 import Tiers
 import Wire
 
-/// The key of the primary entry of a site's URL: its response, or the index of its variants.
+/// The key of the primary entry of a URL: its response, or the index of its variants.
 struct PrimaryKey {
     /// The key.
     let key: [UInt8]
     /// Keyed hash of the key.
     let hash: UInt64
-    /// Memory share of the site; `nil` if it is unlimited.
+    /// Memory share of the site or of images; `nil` if it is unlimited.
     let share: MemoryShare?
 }
 
@@ -85,7 +85,8 @@ extension EntryStore {
         }
     }
 
-    /// Inserts a variant index if there is none.
+    /// Inserts a variant index that lists no variants, if there is none and memory has capacity;
+    /// requires the lock ``indexing``.
     private func claimIndex(_ index: VariantIndex, of base: PrimaryKey) {
         let current = store.find(base.key, hash: base.hash)
         guard current.flatMap({ VariantIndex(of: $0) }) == nil,
@@ -95,11 +96,10 @@ extension EntryStore {
         store.insert(entry)
     }
 
-    /// Returns the location here of a response that another node stores under `key`.
+    /// Returns the location here of a response that another node stores under `key`; `nil` if the
+    /// disk may have an index that memory lacks.
     ///
     /// A variant is placed under this node's own index, which is inserted if there is none.
-    ///
-    /// - Returns: `nil` if the disk may have an index that memory lacks.
     func location(ofKey key: [UInt8], share: MemoryShare?) -> OfferedLocation? {
         let parts = VariantKey.Parts(key)
         let baseKey = parts?.base ?? key
@@ -160,7 +160,8 @@ extension EntryStore {
         }
     }
 
-    /// Inserts the variant index; requires the lock ``indexing``.
+    /// Adds the variant to the index in memory, drops variants beyond the quota, and inserts the
+    /// index if it has changed; requires the lock ``indexing``.
     private func insertUnlocked(
         _ made: VariantIndex, _ names: FieldNames, at place: EntryKey,
         of base: PrimaryKey, _ version: InvalidationVersion, _ inMemoryAlone: Bool
@@ -245,7 +246,7 @@ extension EntryStore {
     }
 
     /// Records on this node for a while that responses for the request's key are not stored, so
-    /// that requests do not wait for each other in vain.
+    /// that requests do not wait for each other in vain; does nothing for a key with variants.
     func recordHitForMiss(_ query: SiteRequest, now: Instant) {
         let found = store.find(query.key, hash: query.hash)
         // Other variants may be storable.
@@ -260,7 +261,7 @@ extension EntryStore {
         store.insert(entry)
     }
 
-    /// Time for which such a record is valid.
+    /// Time for which a record of unstorable responses is valid.
     private static let hitForMissTime = Interval.seconds(120)
 
     /// Creates an entry without a body that is not a response; returns `nil` if memory has no

@@ -113,7 +113,8 @@ final class EntryStore: Sendable {
             touches: offer.touches, now: SystemClock.now(), done: done)
     }
 
-    /// Stores the variant index that leads to a received response in memory and on disk.
+    /// Stores the variant index that leads to a received response in memory and on disk; does
+    /// nothing for a primary entry.
     func storeVariantIndex(of taken: OfferedLocation, version: InvalidationVersion) {
         guard let (index, names) = taken.variant else { return }
         let base = taken.primaryKey
@@ -126,7 +127,8 @@ final class EntryStore: Sendable {
         insert(kept)
     }
 
-    /// Offers a response that was just fetched from the origin to its other owners, if it is fresh.
+    /// Offers a response that was just fetched from the origin to its other owners, if it is fresh
+    /// and the node is in a cluster.
     func offer(_ fetched: MemoryEntry) {
         guard let hub, let name = fetched.name, fetched.metadata.freshUntil > SystemClock.now()
         else {
@@ -148,12 +150,13 @@ extension MemoryStore {
         hash(key.span, 0..<key.count)
     }
 
-    /// Returns the entry under a key with the keyed hash `hash`.
+    /// Returns the entry under a key with the keyed hash `hash`, and records its use; `nil` if
+    /// there is none.
     func find(_ key: [UInt8], hash: UInt64) -> MemoryEntry? {
         find(key.span, 0..<key.count, hash: hash)
     }
 
-    /// Returns the entry under `place`.
+    /// Returns the entry under `place`, and records its use; `nil` if there is none.
     func find(_ place: EntryKey) -> MemoryEntry? {
         find(place.key, hash: place.hash)
     }

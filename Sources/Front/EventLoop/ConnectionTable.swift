@@ -60,7 +60,8 @@ struct ConnectionTable {
     ///   - isLocal: true for a new connection from this machine; another one cannot take a slot
     ///     reserved for loopback clients.
     ///   - bound: only connections idle since before this instant qualify.
-    /// - Returns: the connection, which is still idle; `nil` if there is none.
+    /// - Returns: the connection, which is still idle; `nil` if there is none, or if the budget for
+    ///   another search is used up.
     mutating func nextIdle(
         _ side: Plane, isLocal: Bool, before bound: Instant
     ) -> IdleConnection? {
@@ -84,8 +85,8 @@ struct ConnectionTable {
         }
     }
 
-    /// Returns the longest idle connection of `side` that `holder` has itself; `nil` if there is
-    /// none that is idle since before `bound`.
+    /// Returns the longest idle connection of `side` that `holder` has itself; `nil` if none is
+    /// idle since before `bound` or the budget is used up.
     mutating func longestIdle(
         _ side: Plane, of holder: ConnectionLimiter.ClientKey, before bound: Instant
     ) -> IdleConnection? {
@@ -101,7 +102,7 @@ struct ConnectionTable {
         return first.map { ($0.connection, $0.client) }
     }
 
-    /// Collects the next candidates; examines every connection, so it runs seldom.
+    /// Replaces the candidates of `side`; examines every connection, so it runs seldom.
     private mutating func scan(_ side: Plane, isLocal: Bool) {
         var items: [IdleConnectionOrder.Item] = []
         for (place, connection) in all.enumerated() where connection.plane == side {
@@ -120,7 +121,7 @@ extension EventLoopContext {
     ///
     /// - Parameters:
     ///   - side: the plane of the new connection.
-    ///   - holder: the key of the new connection.
+    ///   - holder: the key under which the new connection is counted.
     ///   - response: the decision on the new connection, which determines the connections that
     ///     qualify.
     ///   - bound: only connections idle since before this instant qualify.

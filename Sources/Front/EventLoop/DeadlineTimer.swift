@@ -17,11 +17,13 @@ final class DeadlineTimer: NIOScheduledCallbackHandler, @unchecked Sendable {
     /// When ``callback`` fires; `distantFuture` if it is not scheduled.
     private var instant = Instant.distantFuture
 
+    /// Creates a disabled timer of `loop`.
     init(on loop: any EventLoop) {
         self.loop = loop
     }
 
-    /// Enables the timer with `rings` as callback, which returns the next deadline.
+    /// Enables the timer; `rings` is called with the current time, and returns the next deadline or
+    /// `nil`.
     func start(_ rings: @escaping (Instant) -> Instant?) {
         self.onDeadline = rings
     }
@@ -33,7 +35,7 @@ final class DeadlineTimer: NIOScheduledCallbackHandler, @unchecked Sendable {
         instant = .distantFuture
     }
 
-    /// Makes the timer fire at `instant` or earlier.
+    /// Makes the timer fire at `instant` or earlier; does nothing while it is disabled.
     func schedule(by instant: Instant, now: Instant) {
         guard instant < self.instant, onDeadline != nil else { return }
         callback?.cancel()

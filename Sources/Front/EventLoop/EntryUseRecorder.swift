@@ -65,9 +65,8 @@ struct EntryUseRecorder {
         hot.decay()
     }
 
-    /// Records the use of an entry at `second` of the node's clock.
-    ///
-    /// - Returns: the touches to pass on because the table was full; `nil` otherwise.
+    /// Records the use of an entry at `second` of the node's clock; returns the touches to pass on
+    /// if the table was full, otherwise `nil`.
     mutating func touch(_ digest: EntryDigest, at second: UInt32) -> [Touch]? {
         guard touches?.touch(digest, at: second) == false else { return nil }
         let full = touches?.take()
@@ -75,13 +74,14 @@ struct EntryUseRecorder {
         return full
     }
 
-    /// Returns the touches to pass on if those before were taken `interval` ago.
+    /// Takes the touches to pass on if the last call that took any was at least `interval` ago;
+    /// otherwise returns `nil`.
     mutating func takeTouches(every interval: Interval, now: Instant) -> [Touch]? {
         guard now - touchesTakenAt >= interval else { return nil }
         touchesTakenAt = now
         return takeTouches()
     }
 
-    /// Returns the touches to pass on; `nil` if they are not recorded.
+    /// Takes the touches recorded so far; `nil` if they are not recorded.
     mutating func takeTouches() -> [Touch]? { touches?.take() }
 }

@@ -10,7 +10,8 @@ import Wire
 
 /// Fetches in the background, which no client waits for.
 extension EventLoopContext {
-    /// Revalidates `stale`, which is being served, in the background (RFC 5861 §3).
+    /// Revalidates `stale`, which is being served, in the background (RFC 5861 §3), unless the key
+    /// was suspended after a failure.
     ///
     /// At most one background fetch for a key runs at a time.
     ///
@@ -29,7 +30,8 @@ extension EventLoopContext {
         }
     }
 
-    /// Fetches `background` without a reader, unless a stored response suffices.
+    /// Fetches `background` without a reader, unless a stored response suffices, another fetch for
+    /// the request is in progress, or the key was suspended after a failure.
     ///
     /// - Parameters:
     ///   - background: the request to make.
@@ -83,8 +85,8 @@ extension EventLoopContext {
 
 /// Fetches for range requests of responses that are not stored.
 extension EventLoopContext {
-    /// Returns whether to fetch the whole response or the requested part; `nil` if the request is
-    /// not for a part, or a stored response is being revalidated.
+    /// Returns whether to fetch the whole response or the requested part, and counts the range
+    /// request; `nil` if the request is not for a part, or a stored response is being revalidated.
     func fetchScope(of run: ActiveFetch) -> RangeRequestHistory.FetchScope? {
         guard run.staleEntry == nil, run.siteRequest.requestsPart(rangesMax: settings.rangesMax)
         else {
@@ -132,7 +134,7 @@ extension EventLoopContext {
 }
 
 extension EventLoopCounters {
-    /// Counts a fetch from an origin that brought no complete response.
+    /// Counts a fetch from an origin that brought no complete response, and its cause.
     func add(_ failure: OriginFailure) {
         add(.originFetchesFailed)
         add(failure.underlying.metric)

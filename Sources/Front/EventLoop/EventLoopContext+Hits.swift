@@ -51,7 +51,8 @@ extension EventLoopContext {
 /// Selection of variants in memory for a parsed request; `nil` if a full lookup is required or no
 /// variant may be served at once.
 extension EventLoopContext {
-    /// Returns the variant of the image under `key` that the request selects.
+    /// Returns the variant of the image under `key` that the request selects; `nil` if none may be
+    /// served without revalidation.
     func variant(
         ofImage index: MemoryEntry, _ parser: borrowing RequestParser, _ bytes: Span<UInt8>,
         key: Span<UInt8>, _ facts: RequestTraits, now: Instant

@@ -46,11 +46,12 @@ package final class EventLoopContext: NIOScheduledCallbackHandler, @unchecked Se
     private var siteShares: [MemoryShare?]
     /// Memory share of images; `nil` without a limit.
     private(set) var imageShare: MemoryShare?
-    /// The node's settings as this loop has adopted them; with the objects below, copied here so
-    /// that a hit needs no other object.
+    /// The node's settings as this loop has adopted them; a copy, so that a hit needs no shared
+    /// object.
     private(set) var settings: NodeSettings
     /// The memory store of the node.
     let store: MemoryStore
+    /// Coordinator of the node's purges.
     let purges: PurgeCoordinator
     /// State of the node's fence.
     let fence: FenceStatus
@@ -119,7 +120,7 @@ package final class EventLoopContext: NIOScheduledCallbackHandler, @unchecked Se
         origin = node.makeOriginClient(on: loop)
     }
 
-    /// Starts the checks of deadlines; on the loop.
+    /// Starts the periodic work, the deadlines of fetches and the turns of misses; on the loop.
     func start() {
         // A callback, because a repeated task would allocate on every repetition.
         scheduleTick()
@@ -162,7 +163,8 @@ package final class EventLoopContext: NIOScheduledCallbackHandler, @unchecked Se
         plan.imageRules == nil ? siteShares[plan.number] : imageShare
     }
 
-    /// Stops all activity of the loop and aborts connections and fetches that remain; on the loop.
+    /// Stops the periodic work and the origin client, aborts client connections, closes admin
+    /// connections, and passes on log lines and touches; on the loop.
     package func stop() {
         ticker?.cancel()
         fetches.stop()
@@ -226,13 +228,14 @@ package final class EventLoopContext: NIOScheduledCallbackHandler, @unchecked Se
 
     // MARK: Uses of entries
 
-    /// Records a hit on a memory entry.
+    /// Records a hit on a memory entry, for the most requested entries and as a touch.
     @inline(__always)
     func touch(_ entry: MemoryEntry, now: Instant) {
         touch(entry.name, hash: entry.hash, now: now)
     }
 
-    /// Records a hit on an entry that need not be in memory.
+    /// Records a hit on an entry that need not be in memory; without a name, only for the most
+    /// requested entries.
     @inline(__always)
     func touch(_ name: EntryName?, hash: UInt64, now: Instant) {
         if let weight = sampler.countHit() { uses.addHits(weight, on: hash) }
@@ -240,7 +243,8 @@ package final class EventLoopContext: NIOScheduledCallbackHandler, @unchecked Se
         recordTouch(name.digest, at: node.clock.second(now))
     }
 
-    /// Records the use of an entry at `second`, after passing on a full table.
+    /// Records the use of an entry at `second`; if the table was full, passes its touches on
+    /// before.
     private func recordTouch(_ digest: EntryDigest, at second: UInt32) {
         guard let full = uses.touch(digest, at: second) else { return }
         node.enqueueTouches(full, flushes: false)

@@ -65,7 +65,8 @@ final class LoopFetches: @unchecked Sendable {
         return drivers.values.lazy.compactMap(\.deadline).min()
     }
 
-    /// Accounts the time `elapsed` to the slow readers of all fetches.
+    /// Applies the time limits on readers to all fetches; `elapsed` is the time since the last
+    /// call.
     func ticked(_ elapsed: Interval) {
         for driver in Array(drivers.values) {
             driver.fetch.ticked(elapsed, isContended: driver.isContended)

@@ -17,7 +17,7 @@ protocol MissSchedulerWaiter: AnyObject {
 ///
 /// Confined to its event loop.
 final class MissScheduler {
-    /// Waiting requests by client; the key `nil` stands for this machine.
+    /// Waiting requests by quota holder; those without one share the key `nil`.
     var queue = FairQueue<QuotaHolder?, any MissSchedulerWaiter>()
     /// Requests that may still start in the current turn.
     private var startsLeft = startsMax
@@ -63,8 +63,8 @@ final class MissScheduler {
         return true
     }
 
-    /// Begins a turn; returns the instant of the next turn, or `nil` if none is known to be
-    /// required.
+    /// Begins a turn and starts waiting requests; returns the instant of the next turn, or `nil` if
+    /// none was waiting.
     private func turnBegan(_ now: Instant) -> Instant? {
         startsLeft = Self.startsMax
         while startsLeft > 0, let taker = queue.next() {

@@ -30,8 +30,8 @@ package struct NodeSettings: Sendable {
     /// Token that a request must carry to receive the cache decision in its response; `nil`
     /// disables this.
     var decisionToken: [UInt8]?
-    /// Verifier of signed URLs of images, and of sites that require it; `nil` if no signature is
-    /// required.
+    /// Verifier of signed URLs; `nil` without signing keys, when images need no signature, and
+    /// sites that require one refuse all requests.
     var signer: URLSigner?
 
     /// Maximum size of a normalised URL, in bytes.
@@ -63,8 +63,8 @@ package struct NodeSettings: Sendable {
     /// Maximum number of concurrent streams on an HTTP/2 connection.
     var streamsMax: Int
 
-    /// Returns the key under which a connection from `address` is counted: a trusted proxy has no
-    /// limit of its own, because its clients are limited.
+    /// Returns the key under which a connection from `address` is counted: on the data port, a
+    /// trusted proxy has no limit of its own, because its clients are limited.
     func limiterKey(of address: IPAddress?, on side: Plane)
         -> ConnectionLimiter.ClientKey
     {
@@ -121,12 +121,13 @@ package struct NodeSettings: Sendable {
     // The following values are not configurable; they balance throughput against the memory that
     // one connection can hold.
 
-    /// Maximum size of a body that is written to the socket at once, in bytes; a larger one is
-    /// written as the client reads it.
+    /// Maximum size of a body that is handed to the transport at once, in bytes; a larger one
+    /// follows as the client reads it.
     var singleWriteBytesMax = 256 << 10
-    /// Bytes written to the socket at once of a response sent in pieces.
+    /// Bytes of a response sent in pieces that are handed to the transport at once.
     var transferBytesMax = 128 << 10
-    /// Maximum bytes among these of a body that are not yet in its chunks.
+    /// Maximum bytes that are handed to the transport at once from the part of a body that is not
+    /// yet in its chunks.
     var unchunkedBytesMax = 16 << 10
     /// Output backlog, in bytes, above which no further request of the connection is processed.
     ///
@@ -140,8 +141,8 @@ package struct NodeSettings: Sendable {
     var windowBytesMin = 32 << 10
     /// Total time for which a slow reader may delay the other readers of a body that is not kept.
     var slowReaderTimeout = Interval.seconds(5)
-    /// Time for which such a reader may read next to nothing while other requests wait for the
-    /// origin.
+    /// Time for which a reader of a body that is not kept may read next to nothing while other
+    /// requests wait for the origin.
     var contendedSlowReaderTimeout: Interval { Interval(nanoseconds: sendTimeout.nanoseconds / 12) }
     /// Time for which a fetch without readers continues.
     var unreadTimeout = Interval.seconds(5)

@@ -20,7 +20,7 @@ enum ImmediateDiskLookup {
 }
 
 extension ImmediateDiskLookup {
-    /// True if a disk thread must look for the entry.
+    /// True if a full lookup on disk is required, which may block.
     var needsBlockingRead: Bool { if case .needsSlowPath = self { true } else { false } }
 
     /// Name of the URL's primary entry on disk; `nil` if it was served or there is no disk.
@@ -51,7 +51,7 @@ struct PageCacheReader {
         verified = disk == nil ? VerifiedRecordCache(isEmpty: true) : VerifiedRecordCache()
     }
 
-    /// Looks for a response to `query` that is fresh.
+    /// Looks for a response to `query` that is fresh, and inserts it into memory.
     ///
     /// A variant index yields `needsSlowPath`, because the variant takes a second lookup.
     mutating func lookUp(_ query: SiteRequest) -> ImmediateDiskLookup {
@@ -109,10 +109,8 @@ struct PageCacheReader {
     }
 
     /// Loads the entry of a record of which the socket accepted only a part, contrary to its
-    /// report.
-    ///
-    /// - Returns: `nil` if the record can no longer be read without blocking, or memory has no
-    ///   capacity.
+    /// report; `nil` if the record can no longer be read without blocking, or memory has no
+    /// capacity.
     mutating func entry(of record: SendfileRecord) -> MemoryEntry? {
         let former = record.reading
         guard

@@ -18,8 +18,10 @@ extension ActiveFetch {
     /// Returns the next step of a reader that does not have the response head yet, with the state
     /// it is based on.
     ///
-    /// An unusable response yields `ReaderStep.restart`. After `ReaderStep.wait`
-    /// the reader is woken through `context`, its own context.
+    /// While no head is known, the step is `ReaderStep.wait`, and the reader is woken through
+    /// `context`, its own context. Later, it is `ReaderStep.restart` if the reader cannot be
+    /// served, for example because the response has become unusable. Steps other than `restart`,
+    /// `abort` and `fail` then mean only that the head may be sent.
     func nextHeadStep(_ reader: Fetch.ReaderID, on context: EventLoopContext) -> (
         ReaderStep, FetchSnapshot
     ) {
@@ -47,7 +49,7 @@ extension ActiveFetch {
     var isPaused: Bool { state.withLock { $0.lookup.fetch.isPaused } }
     /// The phase of the fetch.
     var phase: Fetch.Phase { state.withLock { $0.lookup.fetch.phase } }
-    /// True if the body is larger than what may be stored.
+    /// True if more bytes of the body have arrived than may be stored.
     var exceedsStorageLimit: Bool {
         state.withLock { $0.lookup.fetch.receivedBytes > $0.lookup.fetch.keptBytesMax }
     }
@@ -68,12 +70,13 @@ extension ActiveFetch {
         state.withLock { $0.originFetchStartedAt = SystemClock.now() }
     }
 
-    /// Limits the fetch to the part that its first reader requests.
+    /// Limits the fetch to the part that its first reader requests, so that all other readers start
+    /// again; does nothing once the head is known.
     func limitToPart() {
         update { $0.lookup.fetch.limitedToPart(effects: &$1) }
     }
 
-    /// Limits how far the fetch continues without readers.
+    /// Limits for how long, and for how many bytes, the fetch continues without readers.
     func limitUnread() {
         state.withLock {
             $0.lookup.fetch.limitUnread(
@@ -81,17 +84,17 @@ extension ActiveFetch {
         }
     }
 
-    /// Charges the client that caused the fetch for bytes received without a reader; ends the
-    /// unread fetch if its allowance is exhausted.
+    /// Charges the client that caused the fetch for bytes received without a reader; if its
+    /// allowance is exhausted, the fetch may no longer continue without one.
     func recordUnreadBytes(_ bytes: Int) {
         guard !context.chargeUnread(UInt64(bytes), for: client) else { return }
         state.withLock { $0.lookup.fetch.limitUnread(time: .zero, bytes: 0) }
     }
 
-    /// Charges unread bytes to the client that caused the fetch.
+    /// Records that the client that caused the fetch was charged for bytes that it does not read.
     ///
-    /// - Parameter continuesUnread: true to fetch the rest whether or not anyone reads it; false to
-    ///   charge only for the bytes before the requested part, after which nothing is fetched
+    /// - Parameter continuesUnread: true to fetch the rest whether or not anyone reads it; false if
+    ///   the charge covers only the bytes before the requested part, after which nothing is fetched
     ///   without a reader.
     func chargeToClient(continuesUnread: Bool) {
         state.withLock {
@@ -151,14 +154,16 @@ extension ActiveFetch {
             } ?? false, isShared: isShared)
     }
 
-    /// True if new requests must not join, because a mark covers the key or the tags known so far.
+    /// True if new requests must not join, because a mark set since the fetch began covers the key
+    /// or the tags known so far.
     var isInvalidated: Bool {
         let tags = state.withLock { $0.tags }
         return context.node.marks.effect(onResponse: key, tags: tags, version: invalidationVersion)
             != nil
     }
 
-    /// Returns true if the response must no longer be served, even if it was valid on arrival.
+    /// Returns true if the response must no longer be served, even if it was valid on arrival;
+    /// false as long as there is none.
     func isUnusable(_ state: borrowing FetchState) -> Bool {
         let isShared = state.lookup.fetch.isShared
         switch state.progress.outcome {
@@ -198,8 +203,8 @@ extension ActiveFetch {
                 of: place.name(primary: name), at: place.key?.hash ?? hash))
     }
 
-    /// Creates the entry of a body that arrived in one piece; returns `nil` if memory has no
-    /// capacity.
+    /// Creates the entry of a body that arrived together with its head; returns `nil` if memory has
+    /// no capacity.
     func makeEntry(
         _ body: [ByteBuffer], _ name: EntryName?, tags: [[UInt8]], place: EntryKey?,
         _ facts: EntryMetadata, _ head: RenderedHead

@@ -20,13 +20,14 @@ final class ActiveFetch: Sendable {
     let context: EventLoopContext
     /// Request ID of the causing request, passed on to owners and origins.
     let correlation: RequestCorrelation
-    /// The client that caused the fetch; `nil` for this machine, a peer, or a background fetch.
+    /// The client whose quotas the fetch uses, also in the background or on behalf of a peer; `nil`
+    /// for none.
     let client: QuotaHolder?
-    /// The request to serve.
+    /// The request that caused the fetch.
     let siteRequest: SiteRequest
     /// Options of the lookup.
     let options: Lookup.Options
-    /// Settings at the start of the fetch; they apply to its end.
+    /// Settings at the start of the fetch; they apply until its end.
     let settings: NodeSettings
     /// The state, guarded by its lock.
     let state: Mutex<FetchState>
@@ -35,7 +36,7 @@ final class ActiveFetch: Sendable {
     ///
     /// - Parameters:
     ///   - query: the request that causes the fetch.
-    ///   - stale: a stored response to revalidate; `nil` for none.
+    ///   - stale: a stored response to revalidate, unless it was purged meanwhile; `nil` for none.
     ///   - context: the context on which the fetch runs.
     ///   - cause: the request ID to pass on.
     ///   - client: the client to charge; `nil` for none.
@@ -126,7 +127,8 @@ final class ActiveFetch: Sendable {
         }
     }
 
-    /// Records that the reader's client has accepted `bytes` more bytes.
+    /// Records that a reader has finished with its next `bytes` bytes, which a body that is not
+    /// kept may then release.
     func advance(_ reader: Fetch.ReaderID, by bytes: Int) {
         update { $0.lookup.fetch.readerAdvanced(reader, by: bytes, effects: &$1) }
     }
@@ -141,7 +143,7 @@ final class ActiveFetch: Sendable {
         }
     }
 
-    /// Removes a reader.
+    /// Removes a reader; a body that is not kept is aborted when its last reader leaves.
     func leave(_ reader: Fetch.ReaderID) {
         var isUnread = false
         update { state, effects in
@@ -173,14 +175,15 @@ final class ActiveFetch: Sendable {
         state.withLock { $0.openWindow() }
     }
 
-    /// Records the response head; a body follows.
+    /// Records the response head, which a body follows; does nothing after the end of the fetch.
     ///
     /// - Precondition: the window is open if the body is not kept.
     /// - Parameters:
     ///   - response: the response with its rendered head.
     ///   - isShared: true if every reader may be served it.
     ///   - isStored: true if the complete response may be stored.
-    ///   - nominated: request fields that select it.
+    ///   - nominated: request fields that select the response; readers that differ in them start
+    ///     again.
     ///   - requesterResponse: the response as the causing request receives it, if different;
     ///     otherwise `nil`.
     ///   - isHitForMiss: true if later requests for the key will probably not be served from the
@@ -216,7 +219,8 @@ final class ActiveFetch: Sendable {
         }
     }
 
-    /// Adds a piece of the body.
+    /// Adds a piece of the body, for which the client is charged if no reader is left; does nothing
+    /// after the end of the fetch.
     func bodyReceived(_ piece: ByteBuffer) {
         var isUnread = false
         defer { if isUnread { recordUnreadBytes(piece.readableBytes) } }
@@ -236,12 +240,13 @@ final class ActiveFetch: Sendable {
     /// Completes the body.
     ///
     /// - Parameters:
-    ///   - name: the name on disk; `nil` without one.
-    ///   - tags: its cache tags.
+    ///   - name: the name of the entry on disk; `nil` without one.
+    ///   - tags: the cache tags of the entry.
     ///   - place: the key to store under; `nil` for the request's own key.
     ///   - render: makes metadata and head, now that the size is known; if it returns `nil`,
     ///     nothing is kept.
-    /// - Returns: the entry, or `nil` if the body was not kept.
+    /// - Returns: the entry, not yet inserted; `nil` if the body is not kept or memory has no
+    ///   capacity.
     func completed(
         name: EntryName?, tags: [[UInt8]] = [], place: EntryKey? = nil,
         _ render: (UInt64) -> (facts: EntryMetadata, head: RenderedHead)?
@@ -259,15 +264,16 @@ final class ActiveFetch: Sendable {
         return entry
     }
 
-    /// Completes the fetch with a stored response, which remains valid or stands in for a failed
-    /// origin.
+    /// Completes the fetch, unless it has ended, with a stored response, which remains valid or
+    /// stands in for a failed origin.
     ///
     /// - Parameters:
     ///   - entry: the stored response to serve.
     ///   - isShared: true if every reader may be served it.
     ///   - isStored: true if `entry` is stored, and stays so.
     ///   - isValidated: true if the origin has validated it.
-    ///   - nominated: request fields that select it.
+    ///   - nominated: request fields that select the response; readers that differ in them start
+    ///     again.
     ///   - staleFallback: not `nil` if it stands in for a failed origin.
     ///   - isFromPeer: true if it comes from a peer.
     ///   - isFromDisk: true if it was loaded from disk into memory.
@@ -306,8 +312,10 @@ final class ActiveFetch: Sendable {
         update { $0.lookup.fetch.validatorMismatched(effects: &$1) }
     }
 
-    /// Ends the fetch with `problem`; `nominated` are the request fields on which the failure
-    /// depends.
+    /// Ends the fetch with `problem`, unless it has already ended.
+    ///
+    /// `nominated` are the request fields on which the failure depends; readers whose requests
+    /// differ in them start again.
     func failed(_ problem: Problem, nominated: FieldNames = FieldNames()) {
         update { state, effects in
             guard !state.isFinished else { return }
@@ -316,7 +324,8 @@ final class ActiveFetch: Sendable {
         }
     }
 
-    /// Accounts the time that slow readers delay others; called every ``EventLoopContext/tick``.
+    /// Applies the time limits on slow readers and on a fetch without readers; called every
+    /// ``EventLoopContext/tick``.
     ///
     /// - Parameters:
     ///   - elapsed: the time since the last call.
@@ -328,9 +337,11 @@ final class ActiveFetch: Sendable {
     /// Whether a body delimited by the connection's close ends as its image format requires.
     var completeness: ImageCompleteness { state.withLock { $0.bodyEdges.completeness } }
 
-    /// Steps the state machine and runs the effects on body and readers.
+    /// Steps the state machine under the lock, then runs the effects on the body, its readers and
+    /// the flow of the source.
     ///
-    /// - Returns: all effects; the rest is for the driver.
+    /// - Parameter step: changes the state and appends the effects.
+    /// - Returns: all effects; the driver runs those that start or cancel sources.
     @discardableResult
     func update(_ step: (inout FetchState, inout [LookupEffect]) -> Void) -> [LookupEffect] {
         var effects: [LookupEffect] = []

@@ -21,21 +21,23 @@ final class DiskSource: ResponseSource {
     private let view: DiskView
     /// Names still to look up, in this order.
     private var candidates: [Candidate]
-    /// The candidate that was found last.
+    /// The candidate that is being read or was found last.
     private var currentCandidate: Candidate?
     /// True once the source has reported its result or was cancelled.
     private var isFinished = false
     /// True while reading is held back for slow readers.
     private var isPaused = false
-    /// The body being read, and the number of its next chunk.
+    /// The record whose body is being read; `nil` before one is served piece by piece.
     private var reading: DiskRecordHandle?
+    /// The index of the body's next chunk to read.
     private var nextChunk = 0
 
     /// Maximum size of a body that is loaded whole before it is served, in bytes.
     private static let wholeBytesMax: UInt64 = 1 << 20
     /// Maximum number of chunks that a disk thread reads at once.
     private static let chunksPerReadMax = 4
-    /// The limit for this body; smaller if it has no capacity in memory.
+    /// Number of chunks of this body that are read at once; smaller if memory has no capacity for
+    /// it.
     private var chunksPerRead = chunksPerReadMax
 
     /// A name under which a response may be on disk, and its key in memory.
@@ -70,7 +72,8 @@ final class DiskSource: ResponseSource {
 
     // MARK: Lookup
 
-    /// Looks up the remaining candidates.
+    /// Looks up the remaining candidates until one is found, which is served or reported for
+    /// revalidation; reports a miss if there is none.
     func search() {
         while !candidates.isEmpty {
             let candidate = candidates.removeFirst()
@@ -106,7 +109,8 @@ final class DiskSource: ResponseSource {
         reportMiss()
     }
 
-    /// Continues with the variants that the index lists for this request.
+    /// Continues with the variants that an index on disk lists for this request, and restores the
+    /// index in memory.
     private func followVariantIndex(_ reading: DiskRecordHandle) {
         let entry = context.node.store.promote(
             reading, [], hash: fetch.hash, clock: tier.clock, share: fetch.siteRequest.share)
@@ -115,7 +119,7 @@ final class DiskSource: ResponseSource {
         if let index = VariantIndex(head.span, at: 0..<head.count) { followVariantIndex(index) }
     }
 
-    /// Continues with the variants that the index lists for this request.
+    /// Replaces the candidates by the variants that the index lists for this request.
     private func followVariantIndex(_ index: VariantIndex) {
         candidates = fetch.siteRequest.variantKeys(of: index, in: context.node.store).map {
             Candidate(name: EntryName(ofKey: $0.key), entryKey: $0)
@@ -153,7 +157,7 @@ final class DiskSource: ResponseSource {
         case variantIndex(DiskRecordHandle)
     }
 
-    /// Lets a disk thread read the candidate.
+    /// Lets a disk thread read the candidate, then serves it or continues the search on the loop.
     private func readOnDiskThread(_ candidate: Candidate) {
         let (view, clock, run, store) = (view, tier.clock, fetch, context.node.store)
         self.currentCandidate = candidate
@@ -196,8 +200,10 @@ final class DiskSource: ResponseSource {
         }
     }
 
-    /// Serves an entry that is usable, otherwise reports a miss with the entry to revalidate, if it
-    /// can be.
+    /// Serves an entry if it is usable; otherwise reports a miss, with the entry to revalidate if
+    /// that is possible.
+    ///
+    /// If the entry was purged, the search continues instead.
     ///
     /// - Parameters:
     ///   - read: the entry that was read from disk.
@@ -227,7 +233,8 @@ final class DiskSource: ResponseSource {
         }
     }
 
-    /// Serves the bytes that were read at once, for which memory may lack capacity.
+    /// Serves a record whose body was read without blocking: as an entry, or in pieces if it is
+    /// fresh and memory has no capacity; otherwise reports a miss.
     private func serve(_ reading: DiskRecordHandle, _ chunks: [ByteBuffer]) {
         let store = context.node.store
         let hash = currentCandidate?.entryKey.hash ?? fetch.hash
@@ -292,7 +299,8 @@ final class DiskSource: ResponseSource {
         readMore()
     }
 
-    /// Reads the next chunks on a disk thread, unless readers lag behind.
+    /// Reads the next chunks on a disk thread, unless readers lag behind; reports the loss if that
+    /// fails.
     private func readMore() {
         guard !isFinished, let before = reading else { return }
         guard !fetch.isPaused else {
@@ -331,6 +339,7 @@ final class DiskSource: ResponseSource {
         finish()
     }
 
+    /// Ends the source and the fetch.
     private func finish() {
         isFinished = true
         driver.finish()

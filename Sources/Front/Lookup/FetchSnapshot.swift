@@ -20,7 +20,7 @@ struct FetchSnapshot: Sendable {
 
     /// Reason why a stored response stands in for the origin's.
     struct StaleFallback: Sendable {
-        /// Status of the failed response; `nil` if there was none.
+        /// Status with which the origin failed; `nil` if it sent no response.
         let status: UInt16?
     }
 
@@ -34,7 +34,7 @@ struct FetchSnapshot: Sendable {
         var isStored = true
         /// True if the response comes from a peer.
         var isFromPeer = false
-        /// True if unread bytes are charged to a client.
+        /// True once the client that caused the fetch was charged for bytes that it does not read.
         var isChargedToClient = false
         /// True if the origin has validated the stored response.
         var isValidated = false

@@ -51,9 +51,8 @@ struct FetchState {
         }
     }
 
-    /// Applies the effects that concern the body.
-    ///
-    /// - Returns: the loops to wake, as a bit set.
+    /// Applies the effects that concern the body; returns the loops whose waiting readers are to be
+    /// woken, as a bit set.
     mutating func apply(_ effects: [LookupEffect]) -> UInt64 {
         var wakes = false
         for effect in effects {
@@ -93,7 +92,7 @@ struct FetchState {
     }
 
     /// Opens the window of a body that is not kept; returns false if memory has no capacity for
-    /// one.
+    /// one, and the small window is then not reserved.
     mutating func openWindow() -> Bool {
         let window = reservation.openWindow(
             large: Int(lookup.fetch.windowBytes), small: windowBytesMin)
@@ -101,8 +100,8 @@ struct FetchState {
         return window != nil
     }
 
-    /// Returns true if the reservation covers a body of `bytes`; grows it if the length was
-    /// unknown.
+    /// Returns true if there is memory for a body that grows to `bytes`: always if its length is
+    /// known, because it was reserved; otherwise if the reservation suffices or could be grown.
     mutating func hasRoom(for bytes: UInt64) -> Bool {
         guard case .receiving(let response) = progress.outcome, response.sizeBytes == nil else {
             return true
@@ -165,7 +164,9 @@ struct FetchState {
 /// The first and last bytes of a body in progress, kept because the body may be evicted from memory
 /// before its end is checked.
 struct BodyEdges: Sendable {
+    /// The first bytes of the body, at most `ImageCompleteness.edgeBytes`.
     private var first: [UInt8] = []
+    /// The last bytes of the body, at most `ImageCompleteness.edgeBytes`.
     private var last: [UInt8] = []
     /// Size of the body so far.
     private var bytes: UInt64 = 0

@@ -36,14 +36,15 @@ final class FetchTable: Sendable {
         /// Fetches without readers.
         var unread: [ObjectIdentifier: ActiveFetch] = [:]
 
-        /// Releases the quotas of a fetch.
+        /// Forgets a fetch and releases its quotas, if it holds any.
         mutating func end(_ run: ActiveFetch) {
             unread[ObjectIdentifier(run)] = nil
             guard let held = holders.removeValue(forKey: ObjectIdentifier(run)) else { return }
             quotas.release(held)
         }
 
-        /// Removes and returns the slowest fetch without readers; `nil` if there is none.
+        /// Removes the fetch without readers that receives the fewest bytes per second, releases
+        /// its quotas, and returns it; `nil` if all have readers.
         mutating func removeSlowest(now: Instant) -> ActiveFetch? {
             let slowest = unread.values.map { ($0, $0.bytesPerSecond(now: now)) }
                 .min { $0.1 < $1.1 }?.0
@@ -75,8 +76,13 @@ final class FetchTable: Sendable {
 
     /// Admits a fetch to its origin on behalf of `holders`, until ``originFetchEnded(_:)``.
     ///
-    /// If all slots are taken, the slowest fetch without readers is cancelled for it.
+    /// If their quotas permit it but all slots are taken, the slowest fetch without readers is
+    /// cancelled for it.
     ///
+    /// - Parameters:
+    ///   - run: the fetch.
+    ///   - holders: the holders to charge.
+    ///   - now: the current time.
     /// - Returns: `nil` if it was admitted, otherwise the exhausted limit.
     func admitOriginFetch(
         _ run: ActiveFetch, for holders: [QuotaHolder], now: Instant
@@ -96,6 +102,8 @@ final class FetchTable: Sendable {
 
     /// Charges a fetch in progress to other holders, for example after a redirect; returns false,
     /// with the holders unchanged, if their quota is exhausted.
+    ///
+    /// A fetch that holds no slot is not charged.
     func reassign(_ run: ActiveFetch, to holders: [QuotaHolder]) -> Bool {
         originFetches.withLock { asking in
             guard let before = asking.holders[ObjectIdentifier(run)] else { return true }
@@ -107,7 +115,7 @@ final class FetchTable: Sendable {
         }
     }
 
-    /// Updates whether a fetch has readers.
+    /// Records whether a fetch has readers at this moment; does nothing if it holds no slot.
     func readersChanged(_ run: ActiveFetch) {
         originFetches.withLock { asking in
             guard asking.holders[ObjectIdentifier(run)] != nil else { return }
@@ -115,7 +123,7 @@ final class FetchTable: Sendable {
         }
     }
 
-    /// Releases the quotas of a fetch.
+    /// Releases the slot and the quotas of a fetch; does nothing if it holds none.
     func originFetchEnded(_ run: ActiveFetch) {
         originFetches.withLock { $0.end(run) }
     }
@@ -166,6 +174,7 @@ final class FetchTable: Sendable {
         }
     }
 
+    /// Adds a fetch under the hash of its key.
     private static func add(_ run: ActiveFetch, to runs: inout [UInt64: [ActiveFetch]]) {
         if let place = runs.index(forKey: run.hash) {
             runs.values[place].append(run)
@@ -174,7 +183,10 @@ final class FetchTable: Sendable {
         }
     }
 
-    /// Begins a fetch that no other request joins.
+    /// Adds the fetch that `start` creates, without looking for one to join; the caller must start
+    /// it.
+    ///
+    /// The options of the fetch must be exclusive, so that no other request joins it.
     func startExclusive(
         _ query: SiteRequest, start: () -> ActiveFetch
     ) -> (ActiveFetch, Fetch.ReaderID) {
@@ -185,6 +197,7 @@ final class FetchTable: Sendable {
         }
     }
 
+    /// Creates a fetch with `query` as its first reader; the caller must start it.
     private static func start(
         _ query: SiteRequest, _ begin: () -> ActiveFetch
     ) -> (ActiveFetch, Fetch.ReaderID) {
@@ -195,7 +208,8 @@ final class FetchTable: Sendable {
         return (run, reader)
     }
 
-    /// Removes a fetch that is over; its entry, if any, must be in memory by now.
+    /// Removes a fetch that no request may join any more, and unpins its invalidation version; its
+    /// entry, if any, must be in memory by now.
     func remove(_ run: ActiveFetch) {
         run.versionPin.release()
         shard(run.hash).fetches.withLock { runs in
@@ -205,6 +219,7 @@ final class FetchTable: Sendable {
         }
     }
 
+    /// Returns the shard of the keys with this keyed hash.
     private func shard(_ hash: UInt64) -> Shard {
         shards[Int(truncatingIfNeeded: hash & 0xFFFF) % shards.count]
     }

@@ -7,7 +7,7 @@ import Telemetry
 
 /// The head of an origin's response, evaluated by the rules of its site.
 struct EvaluatedResponse {
-    /// The head, limited by redirects.
+    /// The head, restricted as the redirects that led to it require.
     let head: ResponseHead
     /// Result of the caching rules.
     let cacheability: Cacheability
@@ -149,7 +149,8 @@ extension OriginSource {
         resolveHeldResponse(hasEnded: true)
     }
 
-    /// Delivers or refuses the held response once its kind is known.
+    /// Delivers or refuses the held response once its kind is known; `hasEnded` is true after the
+    /// end of its body.
     private func resolveHeldResponse(hasEnded: Bool = false) {
         guard let response = heldResponse, response.result != .needsMore else { return }
         heldResponse = nil
@@ -165,7 +166,7 @@ extension OriginSource {
         for piece in response.pieces { fetch.bodyReceived(piece) }
     }
 
-    /// Returns true if a body with this result may be stored; logs the reason otherwise.
+    /// Returns true if a body with this result may be stored; counts its defects.
     private func isStorable(_ finding: ImageProbeResult) -> Bool {
         switch finding {
         case .image, .unknown, .needsMore: return true

@@ -19,13 +19,13 @@ final class LookupDriver {
     unowned let context: EventLoopContext
     /// Name of the URL's primary entry on disk and on the ring; `nil` if none was required so far.
     private(set) var name: EntryName?
-    /// The response whose request causes the fetch; `nil` if none waits.
+    /// The pending response of the client whose request causes the fetch; `nil` for another cause.
     let requester: PendingResponse?
     /// The handler of the peer query that causes the fetch, if a peer's does.
     weak var peerHandler: PeerRequestHandler?
     /// The source in use; `nil` before the first one and after the end.
     private var source: (any ResponseSource)?
-    /// The request as relayed to peers.
+    /// The request as relayed to peers; empty before they are determined.
     private(set) var relayedRequest: [UInt8] = []
     /// Whether a range request fetches the whole response or a part; `nil` for other requests.
     private var fetchScope: RangeRequestHistory.FetchScope?
@@ -45,7 +45,8 @@ final class LookupDriver {
         self.requester = requester
     }
 
-    /// Passes an event to the state machine and runs the resulting effects.
+    /// Passes an event to the state machine, runs the resulting effects on sources, and schedules
+    /// the next deadline.
     func handle(_ event: (inout Lookup, inout [LookupEffect]) -> Void) {
         perform(fetch.update { event(&$0.lookup, &$1) })
         context.fetches.scheduleDeadline(of: self, now: SystemClock.now())
@@ -72,7 +73,7 @@ final class LookupDriver {
 
     // MARK: Sources
 
-    /// Starts the disk source.
+    /// Starts the disk source, or reports a miss if there is no disk to read.
     private func readDisk() {
         guard let name, let disk = context.node.disk, let view = disk.view else {
             return handle { $0.diskMissed(effects: &$1) }
@@ -82,7 +83,9 @@ final class LookupDriver {
         reader.search()
     }
 
-    /// Determines the peers to query, and whether a range request fetches the whole response.
+    /// Determines the peers to query, and whether a range request fetches the whole response, and
+    /// reports them to the state machine; limits how far a fetch continues without readers, unless
+    /// it is in the background.
     private func resolvePeers() {
         if !siteRequest.isBackground { fetch.limitUnread() }
         fetchScope = context.fetchScope(of: fetch)
@@ -96,7 +99,8 @@ final class LookupDriver {
     /// Peers to query; `nil` if the origin is contacted from this node without them.
     ///
     /// A node whose fence is closed trusts only the origin; so does a node that has yet to send an
-    /// invalidation of the key to others.
+    /// invalidation of the key to others. Also sets ``relayedRequest`` and ``name`` for the
+    /// queries.
     private var candidatePeers: Lookup.Peers? {
         // An owner would reply to a request that restarts because its response is not shared only
         // that the origin must be contacted.
@@ -130,7 +134,8 @@ final class LookupDriver {
 
     private var siteRequest: SiteRequest { fetch.siteRequest }
 
-    /// Starts the origin source, or fails if the origin must not be contacted.
+    /// Starts the origin source; if the origin must not be contacted, serves the stale response if
+    /// permitted, or fails.
     private func fetchFromOrigin() {
         if fetchScope == .part { fetch.limitToPart() }
         if let problem = originRefusal {
@@ -193,7 +198,8 @@ final class LookupDriver {
             ? .fresh : .stale
     }
 
-    /// Starts or continues the resumption of a body that a peer broke off.
+    /// Starts or continues the resumption of a body that a peer broke off; reports the loss if
+    /// there is nothing to resume.
     private func resume(skipsPeers: Bool) {
         if let resumption = source as? ResumptionSource { return resumption.begin(skipsPeers) }
         guard let peers = source as? PeerSource, let name, let begun = peers.partialResponse else {
@@ -212,8 +218,10 @@ final class LookupDriver {
         handle { $0.diskMissed(effects: &$1) }
     }
 
-    /// Ends the fetch with `problem`; `nominated` are the request fields on which the failure
-    /// depends.
+    /// Ends the fetch with `problem`.
+    ///
+    /// `nominated` are the request fields on which the failure depends; readers whose requests
+    /// differ in them start again.
     func fail(_ problem: Problem, nominated: FieldNames = FieldNames()) {
         fetch.failed(problem, nominated: nominated)
         finish()
@@ -258,8 +266,8 @@ final class LookupDriver {
         end()
     }
 
-    /// Passes the head of an interim response to the requester that caused the fetch (RFC 9110
-    /// §15.2).
+    /// Passes the head of an interim response to the client or peer whose request caused the fetch
+    /// (RFC 9110 §15.2).
     func relay(interim head: [UInt8]) {
         requester?.relay(interim: head, for: fetch)
         peerHandler?.relay(interim: head, for: fetch)
@@ -270,7 +278,7 @@ final class LookupDriver {
     /// Pauses or resumes the source as the readers require.
     func updateFlow() { source?.updateFlow() }
 
-    /// Cancels the fetch.
+    /// Cancels the fetch and its source; readers that still wait start again.
     func cancel() {
         handle { $0.cancelled(effects: &$1) }
         source?.cancel()

@@ -11,7 +11,8 @@ import Wire
 
 /// Acceptance of an origin's final response with a body.
 extension OriginSource {
-    /// Decides by the site's rules whether a response is stored and served, and delivers it.
+    /// Decides by the site's rules whether a response is stored and served, then delivers, holds or
+    /// discards it.
     ///
     /// - Parameters:
     ///   - head: the head of the origin's response.
@@ -57,10 +58,11 @@ extension OriginSource {
         if let staleEntry { context.node.entries.remove(staleEntry) }
     }
 
-    /// Stores a negative response, in memory only, for requests that agree in the fields `names`;
-    /// they are sent `problem`, as is the present request.
+    /// Stores a negative response, in memory only, for requests that agree in the fields `names`
+    /// and in those that select known variants; they are sent `problem`, as is the present request.
     ///
-    /// - Returns: false if memory has no capacity or the response cannot be stored.
+    /// Returns false, with nothing delivered, if memory has no capacity or the values of the
+    /// selecting fields are too long for a key.
     private func storeNegativeResponse(
         _ problem: Problem, _ absence: Cacheability, of response: ResponseHead, _ names: FieldNames
     ) -> Bool {
@@ -97,7 +99,10 @@ extension OriginSource {
         return true
     }
 
-    /// Delivers the response to the readers.
+    /// Delivers the head of the response to the readers, or refuses it if memory has no capacity.
+    ///
+    /// Also inserts the variant index that lists the response, and records if later responses will
+    /// not be stored either.
     ///
     /// - Parameters:
     ///   - response: the response with the decision on its storage.
@@ -193,7 +198,7 @@ extension OriginSource {
     /// Returns true if the fetch must restart for the requested part only, because the response
     /// cannot be stored.
     ///
-    /// Also records that it cannot.
+    /// Records that it cannot, whether or not a part is requested.
     func shouldFetchPart(_ acceptance: StorageDecision, _ head: ResponseHead, _ length: UInt64?)
         -> Bool
     {
@@ -205,13 +210,15 @@ extension OriginSource {
             && siteRequest.requestsPart(rangesMax: fetch.settings.rangesMax)
     }
 
-    /// Restarts the fetch for the part in place of the complete response.
+    /// Makes the readers start again, so that the requested part is fetched, and discards the
+    /// complete response, whose body has `length` bytes.
     func switchToPart(_ length: UInt64?) {
         driver.handle { $0.lost(effects: &$1) }
         discardResponse(length)
     }
 
-    /// Records that a body of unknown length has exceeded the storage limit.
+    /// Records that the response cannot be stored, if its body has exceeded the storage limit; does
+    /// nothing for an image.
     func recordOversize() {
         guard siteRequest.policy.imageRules == nil, acceptedResponse != nil,
             fetch.exceedsStorageLimit

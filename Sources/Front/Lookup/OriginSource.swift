@@ -38,9 +38,9 @@ final class OriginSource: ResponseSource, OriginFetchDelegate {
     private let revalidation: Revalidation
     /// The stored response to validate that the request selects; `nil` if there is none.
     var staleEntry: MemoryEntry? { revalidation.staleEntry }
-    /// True if the response is passed to its reader unstored.
+    /// True once the response is passed through to its one reader.
     private var isRelaying = false
-    /// Bytes discarded after the fetch was over, so that the connection can be reused.
+    /// Bytes discarded after the fetch was closed to readers, so that the connection can be reused.
     private var discardedBytes = 0
 
     /// Maximum bytes of an unwanted response that are read, because a new connection would cost
@@ -56,7 +56,8 @@ final class OriginSource: ResponseSource, OriginFetchDelegate {
         revalidation = Revalidation(driver.fetch, query, name: driver.name)
     }
 
-    /// Starts the request to the origin.
+    /// Starts the request to the origin, or defers it if it has a body; fails the fetch if the
+    /// request is refused.
     func start() {
         switch siteRequest.originRequest(
             validating: revalidation.candidates, for: fetch, through: context.node)
@@ -101,6 +102,7 @@ final class OriginSource: ResponseSource, OriginFetchDelegate {
                 url: url))
     }
 
+    /// Charges the fetch to the origin contacted now; fails it if a quota is exhausted.
     func requestStarting(_ origin: OriginAuthority, at address: IPAddress?) {
         // An origin named by the operator has its own quota.
         guard siteRequest.policy.origin == nil,
@@ -228,7 +230,10 @@ final class OriginSource: ResponseSource, OriginFetchDelegate {
 
     // MARK: Decisions
 
-    /// Serves the stale response instead of an error, if permitted (RFC 5861 §4).
+    /// Serves the stale response instead of an error, if permitted (RFC 5861 §4); returns false if
+    /// it is not, or if a response was accepted before.
+    ///
+    /// After a failed background fetch, further ones of the key are suspended.
     private func serveStaleOnError(status: UInt16?) -> Bool {
         guard acceptedResponse == nil, let staleEntry,
             driver.serveStaleOnError(staleEntry, status: status)
@@ -238,7 +243,7 @@ final class OriginSource: ResponseSource, OriginFetchDelegate {
         return true
     }
 
-    /// Passes the response unchanged and unstored to its one reader.
+    /// Passes the response on to its one reader, unstored and as the origin has selected it.
     private func passThrough(
         _ head: ResponseHead, _ length: UInt64?, _ receipt: Freshness.ResponseTiming
     ) {
@@ -271,7 +276,8 @@ final class OriginSource: ResponseSource, OriginFetchDelegate {
         }
     }
 
-    /// Fails the fetch with `problem`; a small rest of the response is read and discarded.
+    /// Fails the fetch with `problem`; the rest of a response with a small body of `length` bytes
+    /// is read and discarded, any other response is cancelled.
     ///
     /// Client errors such as 404 and temporary overload are not logged.
     func discardResponse(
@@ -285,7 +291,8 @@ final class OriginSource: ResponseSource, OriginFetchDelegate {
         discardResponse(length)
     }
 
-    /// Closes the fetch to readers; a small rest of the response is read and discarded.
+    /// Closes the fetch to readers; the rest of a response with a small body of `length` bytes is
+    /// read and discarded, any other response is cancelled.
     func discardResponse(_ length: UInt64?) {
         driver.closeToReaders()
         if let length, length <= Self.discardedBytesMax { return }
@@ -307,7 +314,7 @@ extension OriginSource {
         if isFull { sendDeferredRequest() }
     }
 
-    /// Ends the request body.
+    /// Ends the request body, after sending the request if it is still deferred.
     func endBody(_ trailers: Trailers) {
         sendDeferredRequest()
         let section = siteRequest.policy.requestFieldRules.trailers(
@@ -315,7 +322,7 @@ extension OriginSource {
         originFetch?.endBody(trailers: Trailers(section) ?? Trailers())
     }
 
-    /// Sends the deferred request with the body collected so far.
+    /// Sends the deferred request, if there is one, with the body collected so far.
     private func sendDeferredRequest() {
         guard let deferredRequest else { return }
         self.deferredRequest = nil
@@ -340,7 +347,7 @@ struct DeferredRequest {
     /// The body in one buffer, however small its pieces were.
     private(set) var body = ByteBuffer()
 
-    /// Bytes of the body from which on the request is sent.
+    /// Size of the collected body, in bytes, above which the request is sent before the body ends.
     private static let bytesMax = 64 << 10
 
     /// Creates the request without bytes of its body.

@@ -12,8 +12,8 @@ import Wire
 
 /// The body of a peer's response and its storage.
 extension PeerSource {
-    /// Delivers a response that has arrived in full as one entry; returns false if memory has no
-    /// capacity for it.
+    /// Delivers a response that has arrived in full as one entry, and ends the fetch; returns false
+    /// if memory has no capacity for it.
     func completeWithEntry(_ taken: PeerResponse, _ nominated: FieldNames) -> Bool {
         let count = taken.receivedEntry.body.reduce(0) { $0 + $1.readableBytes }
         let entry = fetch.makeEntry(

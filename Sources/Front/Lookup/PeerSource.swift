@@ -187,8 +187,8 @@ final class PeerSource: ResponseSource, PeerRequestDelegate {
         driver.relay(interim: head)
     }
 
-    /// Checks an offered response and keeps it as the pending reply; an invalid head counts as a
-    /// declined query.
+    /// Checks an offered response, or the confirmation of the stored one, and keeps it as the
+    /// pending reply; an invalid head counts as a declined query.
     private func evaluate(
         _ response: ReceivedEntry, of ask: PeerRequest, isConfirmation: Bool
     ) -> OwnerSearch.Reply {
@@ -210,7 +210,7 @@ final class PeerSource: ResponseSource, PeerRequestDelegate {
         }
     }
 
-    /// Sends a query to a peer.
+    /// Sends a query to a peer; reports the peer as lost if its connection has closed.
     func send(_ question: OwnerSearch.QueryKind, to node: NodeID) {
         guard let connection = hub.connection(to: node) else {
             // The connection has just closed; the search is notified after this step.
@@ -234,7 +234,8 @@ final class PeerSource: ResponseSource, PeerRequestDelegate {
 
     // MARK: The response
 
-    /// Accepts the pending reply of this peer as the response.
+    /// Accepts the pending reply of this peer as the response; without one, the origin is
+    /// contacted.
     func acceptResponse(from node: NodeID) {
         guard let said = pendingReply.take(), said.node == node else {
             return driver.peerResponseRejected()
@@ -246,7 +247,7 @@ final class PeerSource: ResponseSource, PeerRequestDelegate {
     }
 
     /// Accepts a response: checks its terms, reserves memory, and delivers its head and the body
-    /// received so far.
+    /// received so far, unless a stored response, an error or another source takes its place.
     private func accept(_ taken: PeerResponse) {
         self.peerResponse = taken
         if taken.entry.terms.restrictions.contains(.isStaleIfError), !acceptsStaleFallback(taken) {
@@ -319,7 +320,7 @@ final class PeerSource: ResponseSource, PeerRequestDelegate {
     }
 
     /// Handles a stored response that the peer sends because its origin failed; returns true if it
-    /// is to be delivered.
+    /// is to be delivered, false if this node's own or another source takes its place.
     private func acceptsStaleFallback(_ taken: PeerResponse) -> Bool {
         if siteRequest.isBackground { context.pauseBackground(siteRequest, now: SystemClock.now()) }
         if let stale = fetch.staleEntry,
@@ -347,7 +348,8 @@ final class PeerSource: ResponseSource, PeerRequestDelegate {
         return place != nil
     }
 
-    /// Serves the stored body with the metadata and head that the peer has sent for it.
+    /// Serves the stored body with the metadata and head that the peer has sent for it, or rejects
+    /// the response if it does not match the body.
     private func freshenStored(_ taken: PeerResponse) {
         var facts = taken.metadata
         guard let stale = fetch.staleEntry, taken.entry.facts.size == stale.metadata.size else {
@@ -374,7 +376,8 @@ final class PeerSource: ResponseSource, PeerRequestDelegate {
         driver.finish()
     }
 
-    /// Handles an error status with which the origin has responded to the peer.
+    /// Fails the fetch with an error status that the peer has received from the origin, unless a
+    /// stale response is served instead; removes a stored response that the status invalidates.
     private func originErrorReceived(_ status: UInt16) {
         if fetch.siteRequest.isBackground {
             context.pauseBackground(fetch.siteRequest, now: SystemClock.now())

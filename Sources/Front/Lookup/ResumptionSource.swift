@@ -25,9 +25,9 @@ final class ResumptionSource: ResponseSource, FetchReader {
     private var continuation: (run: ActiveFetch, reader: Fetch.ReaderID)?
     /// True once peers are skipped and the origin is contacted.
     private var skipsPeers = false
-    /// Offset in the response of the second fetch.
+    /// Offset of the next byte in the body of the second fetch.
     private var position: UInt64 = 0
-    /// Body bytes that the readers have received.
+    /// Number of body bytes that the first fetch has received.
     private var receivedBytes: UInt64
     /// True once the second response was found identical to the first.
     private var isMatched = false
@@ -70,7 +70,7 @@ final class ResumptionSource: ResponseSource, FetchReader {
         self.receivedBytes = receivedBytes
     }
 
-    /// Begins the second fetch, with or without peers.
+    /// Begins the second fetch, with or without peers, at the start of the body.
     func begin(_ skipsPeers: Bool) {
         self.skipsPeers = skipsPeers
         position = 0
@@ -92,7 +92,8 @@ final class ResumptionSource: ResponseSource, FetchReader {
         proceed()
     }
 
-    /// Schedules the check for a stall of peers.
+    /// Schedules the check that gives up the second fetch once it has been without progress for
+    /// ``stallTimeout``.
     private func scheduleStallCheck() {
         let wait = max(.milliseconds(1), lastProgressAt + Self.stallTimeout - SystemClock.now())
         stallTimer = context.loop.assumeIsolated().scheduleTask(in: .nanoseconds(wait.nanoseconds))
@@ -179,7 +180,7 @@ final class ResumptionSource: ResponseSource, FetchReader {
         fetch.bodyReceived(slice)
     }
 
-    /// Reports that the second fetch has failed and that another may continue.
+    /// Leaves the second fetch, which has failed or stalled, and reports that another may continue.
     private func retry() {
         leaveContinuation()
         driver.lost(canBeResumed: true)
@@ -199,14 +200,14 @@ final class ResumptionSource: ResponseSource, FetchReader {
         driver.finish()
     }
 
-    /// Leaves the second fetch.
+    /// Leaves the second fetch, so that another may begin.
     private func leaveContinuation() {
         stallTimer?.cancel()
         guard let (second, reader) = continuation.take() else { return }
         second.leave(reader)
     }
 
-    /// Leaves the second fetch for good.
+    /// Ends this source and leaves the second fetch.
     private func leave() {
         isFinished = true
         leaveContinuation()

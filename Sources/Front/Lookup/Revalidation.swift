@@ -45,6 +45,8 @@ struct Revalidation {
 
     /// Handles 304: keeps the stored body, with new metadata and a new head (RFC 9111 §3.2,
     /// §4.3.4).
+    ///
+    /// If it confirms none of ``candidates``, all of them are removed and the readers start again.
     func freshen(
         with head: ResponseHead, _ receipt: Freshness.ResponseTiming, by redirects: [Redirect]
     ) {
@@ -135,7 +137,8 @@ struct Revalidation {
             entry: entry, cacheability: examination, nominated: nominated, isStored: isStored)
     }
 
-    /// Updates or invalidates the stored response to GET by the response to HEAD (RFC 9111 §4.3.5).
+    /// Updates or invalidates the stored response to GET by the response to HEAD (RFC 9111 §4.3.5);
+    /// does nothing for a request with Authorization or no-store.
     func freshenByHead(
         _ head: ResponseHead, _ receipt: Freshness.ResponseTiming, by redirects: [Redirect]
     ) {

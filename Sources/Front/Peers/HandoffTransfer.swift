@@ -11,9 +11,9 @@ import Wire
 
 /// The transfer of one offered entry from the offering peer.
 ///
-/// The entry goes to the disk and not into memory, as no client has requested it here; only a node
-/// without a disk puts it into memory. An entry that is as new is never replaced. Confined to the
-/// loop of its context.
+/// The entry goes to the disk. As no client has requested it here, it goes into memory only on a
+/// node without a disk, or in place of an older one. An entry that is as new is never replaced.
+/// Confined to the loop of its context.
 final class HandoffTransfer: PeerRequestDelegate, @unchecked Sendable {
     private let offer: PeerOffer
     private let peer: NodeID
@@ -21,15 +21,17 @@ final class HandoffTransfer: PeerRequestDelegate, @unchecked Sendable {
     private let context: EventLoopContext
     /// The completion handler; `nil` once it was called.
     private var completion: (@Sendable (InboundOffers.TransferOutcome) -> Void)?
+    /// The query for the entry; `nil` before it is sent.
     private var request: PeerRequest?
     /// The pin of the invalidation version at the time of the query.
     private var versionPin: VersionPin?
     /// The Date of the entry that the disk held before the query.
     private var storedDate: WallTime?
-    /// True if the disk held an index of variants instead.
+    /// True if the disk held an index of variants under the name of the entry.
     private var isStoredIndex = false
     /// The entry that is arriving; `nil` before its head.
     private var incoming: IncomingEntry?
+    /// When the last event of the query arrived, or the transfer was created.
     private var lastEvent = SystemClock.now()
     private var timeoutTask: Scheduled<Void>?
 
@@ -39,6 +41,7 @@ final class HandoffTransfer: PeerRequestDelegate, @unchecked Sendable {
     /// An entry whose head has arrived.
     private struct IncomingEntry {
         let entry: PeerEntry
+        /// The metadata of the entry on this node's clock.
         let facts: EntryMetadata
         /// The name under which it is stored here.
         let name: EntryName
@@ -46,6 +49,7 @@ final class HandoffTransfer: PeerRequestDelegate, @unchecked Sendable {
         let location: OfferedLocation
         let head: RenderedHead
         let reservation: FetchReservation
+        /// Bytes of memory reserved for head and body.
         let reservedBytes: Int
         var body = BodyBuffer(isRetained: true)
     }
@@ -81,7 +85,7 @@ final class HandoffTransfer: PeerRequestDelegate, @unchecked Sendable {
         }
     }
 
-    /// Sends the query for the entry.
+    /// Pins the invalidation version and sends the query for the entry.
     private func sendRequest() {
         versionPin = context.node.marks.pin()
         let ask = PeerRequest(
@@ -204,7 +208,7 @@ final class HandoffTransfer: PeerRequestDelegate, @unchecked Sendable {
         return context.store.find(place).map { $0.metadata.date >= facts.date } ?? false
     }
 
-    /// Stores the complete entry.
+    /// Stores the entry if its body is complete; otherwise the transfer has failed.
     private func bodyEnded(_ size: UInt64) {
         guard let versionPin, var incoming, size == incoming.facts.size,
             incoming.body.endOffset == size,

@@ -78,9 +78,8 @@ extension OwnerSearch.Reply {
 }
 
 extension RenderedHead {
-    /// Creates the head of a peer's response.
-    ///
-    /// - Throws: the fault; the head is checked as strictly as an origin's.
+    /// Creates the head of a peer's response, checked as strictly as an origin's; throws the fault
+    /// that was found.
     init(_ entry: PeerEntry) throws(StoredHeadFault) {
         guard let places = entry.headOffsets else { throw .partOffsets }
         self.init(

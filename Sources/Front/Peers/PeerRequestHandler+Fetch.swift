@@ -66,7 +66,8 @@ extension PeerRequestHandler {
         }
     }
 
-    /// Waits for the head of a fetch.
+    /// Makes the query a reader of a fetch and waits for its head; unless it probes the disk, the
+    /// peer is told periodically that the response is being fetched.
     private func attach(_ run: ActiveFetch, _ reader: Fetch.ReaderID) {
         context.node.waiterJoined()
         stage = .awaitingHead(run, reader)
@@ -102,7 +103,7 @@ extension PeerRequestHandler {
         }
     }
 
-    /// Handles the outcome of the fetch's head.
+    /// Replies as the head of the fetch requires, or waits for it.
     private func awaitHead(_ run: ActiveFetch, _ reader: Fetch.ReaderID) {
         let (step, view) = run.nextHeadStep(reader, on: context)
         switch step {
@@ -196,7 +197,8 @@ extension PeerRequestHandler {
         }
     }
 
-    /// Starts again, because the awaited response does not match this query.
+    /// Starts again, because the awaited response does not match this query; declines after
+    /// ``restartsMax`` restarts.
     private func restart() {
         detach()
         guard restartCount < Self.restartsMax else { return send(declineReply(.overloaded)) }
@@ -204,7 +206,7 @@ extension PeerRequestHandler {
         start()
     }
 
-    /// The number of fetches that a query may wait for in vain.
+    /// Maximum number of times that a query starts again.
     private static let restartsMax = 3
 }
 
@@ -272,13 +274,14 @@ extension PeerRequestHandler {
 
     // MARK: Replies without a response
 
-    /// Returns the reply for a failed fetch.
+    /// Returns the reply for a fetch without a response: its failure, or a decline if the outcome
+    /// is none.
     func failureReply(_ outcome: FetchSnapshot.Outcome) -> PeerReply {
         guard case .failed(let problem) = outcome else { return declineReply(.overloaded) }
         return failureReply(of: problem)
     }
 
-    /// Returns the reply for a problem.
+    /// Returns the reply for a problem; `absent` for a probe.
     func failureReply(of problem: Problem) -> PeerReply {
         query.kind == .probe
             ? .absent
@@ -288,7 +291,7 @@ extension PeerRequestHandler {
                     text: problem.document.detail))
     }
 
-    /// Returns the reply for declining the query.
+    /// Returns the reply for declining the query; `absent` for a probe.
     func declineReply(_ reason: DeclineReason) -> PeerReply {
         query.kind == .probe ? .absent : .declined(reason)
     }

@@ -70,7 +70,8 @@ final class PeerRequestHandler: FetchReader, PeerQueryHandler {
         cause = RequestCorrelation(question.trace, fallbackNames: &context.requestIDs)
     }
 
-    /// Looks up the response, or starts a fetch.
+    /// Interprets the query, then replies from memory or the page cache, or joins or starts a
+    /// fetch.
     func start() {
         context.counters.add(self.query.kind == .get ? .peerGetsReceived : .peerProbesReceived)
         guard !query.key.isEmpty else { return startOffered() }
@@ -168,7 +169,10 @@ final class PeerRequestHandler: FetchReader, PeerQueryHandler {
         connection.replyFinished(stream)
     }
 
-    /// Sends an entry from memory; its body is announced in full.
+    /// Sends an entry from memory, whose body is announced in full.
+    ///
+    /// If the query has its entity tag, the entry is only confirmed; the error status of an image
+    /// is sent as a failure.
     func sendEntry(
         _ memoryEntry: MemoryEntry, from source: PeerEntry.Source,
         _ terms: PeerEntry.Terms = PeerEntry.Terms()
@@ -280,7 +284,8 @@ extension PeerRequestHandler {
 
 /// Queries for offered entries, which contain only the digest of the name.
 extension PeerRequestHandler {
-    /// Looks up an offered entry in memory, if it was offered from there, and on disk.
+    /// Looks up an offered entry in memory, if it was offered from there, and on disk, and sends
+    /// it.
     func startOffered() {
         guard query.kind == .probe else { return send(.declined(.notUnderstood)) }
         let digest = query.name.digest

@@ -13,7 +13,8 @@ import Wire
 /// coalescing and limits apply.
 ///
 /// Confined to its event loop, whose context retains it until it ends. Only the parts of the
-/// response in ``Response`` are kept.
+/// response in ``Response`` are kept; interim responses and trailers are dropped, and output is
+/// never held back.
 final class InternalRequest: ResponseWriter, ClientConnection, @unchecked Sendable {
     /// The outcome of the request.
     struct Response {

@@ -20,7 +20,7 @@ package final class Prefetcher: Sendable {
     }
 
     private let state = Mutex(State())
-    /// False while ``ticked(_:)`` has nothing to do.
+    /// True while jobs may have items to run; otherwise ``ticked(_:)`` does nothing.
     private let isBusy = Atomic<Bool>(false)
 
     // MARK: Admin operations
@@ -35,10 +35,8 @@ package final class Prefetcher: Sendable {
         state.withLock { $0.list.document(name, at: SystemClock.now()) }
     }
 
-    /// Starts a job for `request`.
-    ///
-    /// - Returns: the document of the new job.
-    /// - Throws: a `StartError` if too many jobs are running.
+    /// Starts a job for `request`, and returns its document; throws a `StartError` if too many jobs
+    /// are running.
     func begin(
         _ request: PrefetchRequest, on node: NodeCore
     ) throws(PrefetchJobTable.StartError) -> PrefetchDocument {
@@ -59,7 +57,8 @@ package final class Prefetcher: Sendable {
         return document
     }
 
-    /// Cancels a job and returns its document; `nil` if there is none of this name.
+    /// Cancels a job, unless it has finished, and returns its document; `nil` if no job has this
+    /// name.
     func cancel(_ name: String, on node: NodeCore) -> PrefetchDocument? {
         if let cancelled = state.withLock({ $0.list.cancel(name, at: SystemClock.now()) }) {
             Self.log(cancelled, to: node.logger)
@@ -81,7 +80,7 @@ package final class Prefetcher: Sendable {
 
     // MARK: Steps
 
-    /// Runs all items that are due, on the loops in turn.
+    /// Runs all items that are due, on the loops in turn; does nothing on a node without contexts.
     private func runDueItems(_ node: NodeCore) {
         let contexts = node.contexts
         guard !contexts.isEmpty else { return }
@@ -143,7 +142,7 @@ package final class Prefetcher: Sendable {
         }
     }
 
-    /// Parses a sitemap on another thread; calls `ended` on the loop.
+    /// Parses a sitemap on another thread; calls `ended` on the loop with the URLs or the failure.
     private func parse(
         _ bytes: [UInt8], on context: EventLoopContext, _ ended: @escaping (PrefetchOutcome) -> Void
     ) {
@@ -159,7 +158,8 @@ package final class Prefetcher: Sendable {
         }
     }
 
-    /// Sends an internal request for `url`.
+    /// Sends an internal request for `url`, and keeps `bodyBytesMax` bytes of the body; a URL that
+    /// cannot be requested yields a response without a status.
     private func send(
         _ url: String, accept: String, bodyBytesMax: Int, on context: EventLoopContext,
         _ completion: @escaping (InternalRequest.Response) -> Void
@@ -178,7 +178,7 @@ package final class Prefetcher: Sendable {
         runDueItems(node)
     }
 
-    /// Logs the end of a job.
+    /// Logs the end of a job with its totals.
     private static func log(_ document: PrefetchDocument, to logger: Logger) {
         logger.notice(
             "prefetch ended",

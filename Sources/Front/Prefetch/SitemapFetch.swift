@@ -12,9 +12,12 @@ typealias PrefetchOutcome = PrefetchJob.ItemOutcome
 ///
 /// Confined to its event loop; retained by the origin fetch.
 final class SitemapFetch: OriginFetchDelegate {
+    /// Bytes of the sitemap received so far.
     private var bytes: [UInt8] = []
+    /// Status of the origin's response; `nil` before its head.
     private var status: UInt16?
     private var originFetch: OriginFetch?
+    /// The completion closure; `nil` before the start and once it was called.
     private var completion: ((Result<[UInt8], Failure>) -> Void)?
 
     /// The reason why there is no sitemap.
@@ -72,6 +75,7 @@ final class SitemapFetch: OriginFetchDelegate {
         end(.failure(Failure(outcome: PrefetchOutcome(failure))))
     }
 
+    /// Forgets the origin fetch and reports the result, once.
     private func end(_ result: Result<[UInt8], Failure>) {
         originFetch = nil
         completion.take()?(result)
@@ -84,7 +88,8 @@ extension Sitemap {
 }
 
 extension PrefetchOutcome {
-    /// Creates the outcome of a failed origin fetch.
+    /// Creates the outcome of a failed origin fetch: deferred if a retry of this or any other URL
+    /// of the origin may succeed later.
     init(_ failure: OriginFailure) {
         let (why, name) = ("\(failure)", failure.problem.name)
         if failure.status == 503 {

@@ -14,6 +14,7 @@ package final class AccessLog: Sendable {
     private let counters: NodeCounters
     private let writer = LineWriter(to: STDOUT_FILENO)
 
+    /// Creates a writer that counts dropped lines in `counters`.
     init(counters: NodeCounters) {
         self.counters = counters
     }
@@ -45,7 +46,8 @@ struct AccessLogBuffer {
         self.format = format
     }
 
-    /// Appends a line, and passes a full buffer on to `log`.
+    /// Appends a line, unless the log is disabled or has no line for it, and passes a full buffer
+    /// on to `log`.
     mutating func append(_ line: AccessLine, to log: AccessLog) {
         guard let format, line.append(to: &buffer, format) else { return }
         lines += 1
@@ -106,12 +108,11 @@ package struct AccessLine {
         self.duration = duration
     }
 
-    /// Appends the line with its line end.
+    /// Appends the line with its line end; returns false, with nothing appended, if the format has
+    /// no line for it.
     ///
     /// Peer queries have no line in the combined format, whose readers take every line for a client
     /// request.
-    ///
-    /// - Returns: true if a line was appended.
     package func append(to buffer: inout ByteBuffer, _ format: Format) -> Bool {
         switch format {
         case .combined where request.port == .peer: return false

@@ -6,7 +6,8 @@ import Serving
 import Store
 import Wire
 
-/// A copy of a request head, with the offsets of its lines, that outlives the read buffer.
+/// A copy of a request that outlives the read buffer: its head with the offsets of the lines, and
+/// the body of an admin request.
 struct BufferedRequest {
     /// The buffered part of the request body.
     private(set) var body: [UInt8] = []
@@ -21,8 +22,8 @@ struct BufferedRequest {
     /// True for an HTTP/1.0 request.
     let isHTTP10: Bool
 
-    /// Appends a piece of the body, up to the limit of admin requests; those of clients are
-    /// dropped.
+    /// Appends a piece of the body of an admin request, unless it already exceeds the limit; of
+    /// other bodies, only the size is recorded.
     mutating func appendBody(_ piece: Span<UInt8>, plane side: Plane) {
         bodyBytes += UInt64(piece.count)
         guard side == .admin, body.count <= AdminOperation.bodyBytesMax else { return }

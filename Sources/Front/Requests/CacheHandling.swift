@@ -32,8 +32,8 @@ enum CacheHandling: Hashable {
     /// Reason for forwarding (RFC 9211 §2.2).
     typealias Reason = CacheStatus.Reason
 
-    /// Returns the Cache-Status member for a response that involved the origin; `nil` for one from
-    /// the store, whose line is written directly.
+    /// Returns the Cache-Status member for a response that involved a peer or the origin; `nil` for
+    /// one from the store, whose line is written directly.
     func status(_ facts: EntryMetadata, key: [UInt8]?, now: Instant) -> CacheStatus? {
         let left = (facts.freshUntil - now).seconds
         switch self {
@@ -75,7 +75,7 @@ struct ForwardingRecord {
         self.reason = reason
     }
 
-    /// Records that the request has joined a fetch that another one started.
+    /// Records that the request has joined a fetch that another request started.
     mutating func joined() {
         (isCollapsed, isInitiator) = (true, false)
         outcome = .collapsed
@@ -92,7 +92,8 @@ struct ForwardingRecord {
         if isValidation { storedWasStale(for: query) }
     }
 
-    /// Reports a stale response as the reason, unless the request gave another one.
+    /// Sets the reason to a stale stored response; for a site, only if it was a key without an
+    /// entry.
     private mutating func storedWasStale(for query: SiteRequest) {
         if query.isImage || reason == .uriMiss { reason = .stale }
     }
@@ -112,7 +113,7 @@ struct ForwardingRecord {
             storedWasStale(for: query)
             if !isCollapsed { outcome = .revalidated }
         }
-        // A response that another node had is no miss of the cluster.
+        // A response that another node had is not a miss of the cluster.
         if known.isFromPeer, outcome == .miss { outcome = .peer }
         return .forwarded(
             reason, status: status, isStored: isStored, isCollapsed: isCollapsed,
@@ -145,7 +146,7 @@ struct ForwardingRecord {
         return .staleIfError(reason, status: fallback.status)
     }
 
-    /// Reports an error.
+    /// Returns the Cache-Status of an error response.
     ///
     /// - Parameters:
     ///   - problem: the error.

@@ -15,7 +15,7 @@ import Store
     /// Bytes written so far.
     private(set) var count = 0
 
-    /// Space required beside the rendered head for all lines that this file writes, in bytes.
+    /// Space required beside rendered lines for all lines that differ between responses, in bytes.
     static let linesBytesMax = 640
 
     /// Creates a writer into `buffer`.
@@ -132,6 +132,7 @@ extension HeadWriter {
 /// retains is abandoned to it and replaced.
 struct HeadBuffers {
     private var buffers: [ByteBuffer]
+    /// Index of the buffer to use next.
     private var next = 0
 
     /// Maximum number of buffers per loop.

@@ -77,8 +77,8 @@ struct LookupRequest {
         response.send(entry, to: received, facts, handling: handling, now: now)
     }
 
-    /// Returns the record of a site's response that can be sent from the page cache; `nil` for an
-    /// image, which was looked for before.
+    /// Returns the record of a site's response that can be sent from the page cache; `nil` if there
+    /// is none, and for an image, which was looked for before.
     private func sendfileRecord(now: Instant) -> SendfileRecord? {
         guard !query.isImage else { return nil }
         return context.pageCache.sendfileRecord(
@@ -87,6 +87,9 @@ struct LookupRequest {
     }
 
     /// Waits for a response from the disk, other nodes, or the origin.
+    ///
+    /// With only-if-cached, the request is refused unless the disk is read. For a site, HEAD and
+    /// no-store are passed on instead.
     ///
     /// - Parameters:
     ///   - reason: why memory did not serve the request, for Cache-Status.

@@ -10,7 +10,7 @@ extension PendingResponse: FetchReader {
         if fetch === run { proceed() }
     }
 
-    /// Continues as far as fetch and socket permit.
+    /// Continues as far as the fetch and the client permit.
     func proceed() {
         while handler.pendingResponse === self, response.queuedBytes == 0 {
             let goesOn =
@@ -23,9 +23,8 @@ extension PendingResponse: FetchReader {
         response.writer?.flush()
     }
 
-    /// Sends the bytes that the fetch has received.
-    ///
-    /// - Returns: false if nothing remains to do until the response is woken.
+    /// Sends the bytes that the fetch has received; returns false if nothing remains to do until
+    /// the response is woken.
     private func proceed(_ transfer: BodyTransfer) -> Bool {
         guard let run = fetch, let reader else { preconditionFailure("a transfer from nothing") }
         var transfer = transfer
@@ -84,7 +83,7 @@ struct BodyTransfer {
     let end: UInt64?
     /// True if the body is sent in chunks.
     let isChunked: Bool
-    /// Bytes written but not yet accepted by the socket; the fetch still retains them.
+    /// Bytes written but not yet accepted by the client's side; the fetch still retains them.
     var inFlightBytes = 0
 
     /// Creates a transfer of the bytes from `from` to `end`; `nil` stands for the end of the
@@ -105,7 +104,7 @@ struct BodyTransfer {
     /// True once all requested bytes were sent; never for a body of unknown length.
     var isComplete: Bool { end.map { position >= $0 } ?? false }
 
-    /// Records that the socket has accepted the bytes in flight; returns their number.
+    /// Records that the client's side has accepted the bytes in flight; returns their number.
     mutating func takeAccepted() -> Int {
         defer { inFlightBytes = 0 }
         position += UInt64(inFlightBytes)

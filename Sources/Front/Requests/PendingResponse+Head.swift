@@ -7,7 +7,8 @@ import Telemetry
 
 /// The head of a response, as soon as the fetch permits it.
 extension PendingResponse {
-    /// Sends the head of the response if the fetch has it.
+    /// Sends the head of the response, or all of it, if the fetch has it; restarts or fails if the
+    /// fetch cannot serve the request.
     ///
     /// - Returns: false if nothing remains to do until the response is woken.
     func sendHeadIfReady() -> Bool {
@@ -55,9 +56,8 @@ extension PendingResponse {
             alone: alone && !view.progress.isRequesterSpecific || query.isExclusive)
     }
 
-    /// Serves a response that is complete as an entry.
-    ///
-    /// - Returns: false if nothing remains to do until the response is woken.
+    /// Serves a response that is complete as an entry; returns false if nothing remains to do until
+    /// the response is woken.
     private func send(stored entry: MemoryEntry, of run: ActiveFetch, _ view: FetchSnapshot) -> Bool
     {
         let known = view.progress
@@ -85,10 +85,9 @@ extension PendingResponse {
         return false
     }
 
-    /// Sends the head of a response whose body is being received.
-    ///
-    /// - Returns: false if nothing remains to do until the response is woken, for example because
-    ///   the head requires the end of the body.
+    /// Sends the head of a response whose body is being received; returns false if nothing remains
+    /// to do until the response is woken, for example because the head requires the end of the
+    /// body.
     private func beginStreaming(
         _ received: FetchedResponse, of run: ActiveFetch, _ view: FetchSnapshot
     ) -> Bool {
@@ -146,7 +145,8 @@ extension PendingResponse {
         return hasBody
     }
 
-    /// Sends the head of a response that is passed on without range selection or conditions.
+    /// Sends the head of a response that is passed on without range selection or conditions;
+    /// returns false if nothing remains to do until the response is woken.
     private func beginPassthrough(
         _ received: FetchedResponse, of run: ActiveFetch, _ view: FetchSnapshot,
         _ note: CacheHandling, now: Instant
@@ -167,7 +167,7 @@ extension PendingResponse {
         return hasBody
     }
 
-    /// Shows the evaluation of the origin's response to a client that may see it.
+    /// Adds the evaluation of the origin's response to the head, if the request has asked for it.
     private func setDecision(_ evaluation: Cacheability?, isKept: Bool) {
         guard response.includesDecision, let evaluation else { return }
         response.setDecision(DecisionTrace(of: query, evaluation, isKept: isKept))
@@ -205,7 +205,7 @@ extension PendingResponse {
         }
     }
 
-    /// Ends the wait with a response that no longer requires the fetch.
+    /// Leaves the fetch, sends a response that no longer requires it, and resumes waiting requests.
     private func end(_ send: (ResponseSender) -> Void) {
         detach()
         send(response)

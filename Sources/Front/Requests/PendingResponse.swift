@@ -24,7 +24,8 @@ final class PendingResponse {
     let query: SiteRequest
     /// Traits of the request, such as conditions and ranges.
     let facts: RequestTraits
-    /// Holder of the quotas that the request uses; `nil` for a trusted proxy's own request.
+    /// Holder of the quotas that the request uses; `nil` for none, see
+    /// ``RequestHandler/quotaHolder``.
     let quotaHolder: QuotaHolder?
     /// What Cache-Status and the metrics report of the fetch.
     var forwarding: ForwardingRecord { didSet { response.cacheResult = forwarding.outcome } }
@@ -40,7 +41,8 @@ final class PendingResponse {
     private(set) var reader: Fetch.ReaderID?
     /// Progress of the response.
     var stage = Stage.awaitingHead
-    /// Exclusivity of the fetch, while the request waits for a turn of ``MissScheduler``.
+    /// While the request waits for a turn of ``MissScheduler``, whether its fetch is for it alone;
+    /// otherwise `nil`.
     private var queuedAlone: Bool?
     /// The body of the request while it is forwarded.
     var upload: Upload?
@@ -79,7 +81,8 @@ final class PendingResponse {
 
     // MARK: The fetch
 
-    /// Joins or starts the fetch, when ``MissScheduler`` grants a turn.
+    /// Joins or starts the fetch, at once or when ``MissScheduler`` grants a turn; `alone` is true
+    /// for a fetch that other requests do not share.
     func enqueueFetch(alone: Bool) {
         guard context.missScheduler.acquireTurn(self, of: quotaHolder) else {
             return queuedAlone = alone
@@ -87,7 +90,7 @@ final class PendingResponse {
         beginFetch(alone: alone)
     }
 
-    /// Joins or starts the fetch; its turn was granted.
+    /// Joins or starts the fetch, whose turn was granted; fails if too many requests wait.
     private func beginFetch(alone: Bool) {
         guard context.node.waiterCount < settings.waitersMax else {
             return fail(with: .overloaded(.waiters))
@@ -121,7 +124,7 @@ final class PendingResponse {
         }
     }
 
-    /// Makes the fetch for the request as `lookup` has left it.
+    /// Creates the fetch for the request from the results of `lookup`.
     private func begin(_ lookup: FetchLookup) -> ActiveFetch {
         ActiveFetch(
             query, stale: lookup.stale, on: context, cause: response.cause(request),
@@ -161,7 +164,10 @@ final class PendingResponse {
         if let reader { run.leave(reader) }
     }
 
-    /// Handles the deadline: of the wait for the head, or for more of the request body.
+    /// Handles the deadline of the wait for the head, or for more of the request body.
+    ///
+    /// At the end of the wait for the head, the request fails; one to a site that has waited for
+    /// the fetch of another request fetches alone instead.
     func deadlineReached() {
         guard isAtHead else {
             if upload?.isTunnel == true { return finish() }
@@ -196,7 +202,7 @@ final class PendingResponse {
         response.resumeRequests()
     }
 
-    /// Ends a response that has not begun with `problem`.
+    /// Sends `problem` as the response, of which nothing was sent yet, and ends it.
     func fail(with problem: Problem) {
         let status = forwarding.status(
             of: problem, fetch?.snapshot, isFenced: !context.fence.isOpen(at: SystemClock.now()),
@@ -219,7 +225,7 @@ final class PendingResponse {
         detach()
     }
 
-    /// Leaves the fetch and the handler.
+    /// Leaves the fetch and the handler, and abandons an incomplete upload.
     func detach() {
         leaveFetch()
         handler.ended(self)
@@ -228,6 +234,8 @@ final class PendingResponse {
 }
 
 extension PendingResponse: MissSchedulerWaiter {
+    /// Joins or starts the fetch that has waited for its turn; does nothing if the response has
+    /// ended.
     func turnGranted(now: Instant) {
         guard let alone = queuedAlone.take(), handler.pendingResponse === self else { return }
         beginFetch(alone: alone)
@@ -255,7 +263,8 @@ private struct FetchLookup {
         self.store = store
     }
 
-    /// Looks up the request; returns an entry that may be served.
+    /// Looks up the request in memory; returns an entry that may be served at once, otherwise
+    /// `nil`, with the results for the fetch recorded.
     mutating func run() -> MemoryEntry? {
         switch query.find(in: store, now: SystemClock.now()) {
         case .found(let found, .fresh): return found

@@ -16,7 +16,7 @@ struct Problem: Hashable, Sendable {
     var counter: Metric?
     /// Status of the origin's response; `nil` if the problem is another one.
     var originStatus: UInt16?
-    /// Value of Allow for 405 (RFC 9110 §15.5.6).
+    /// Value of Allow for 405 (RFC 9110 §15.5.6); `nil` without the field.
     var allowedMethods: String?
     /// True if the connection must close: the request's framing is not reliable, or its rest is not
     /// read.
@@ -160,7 +160,7 @@ struct Problem: Hashable, Sendable {
         404, "prefetch-unknown", "Unknown prefetch",
         "The latest are at \(AdminOperation.operation(.listPrefetches).path). Nothing was done.")
 
-    /// Problem of the limit of running prefetches.
+    /// Problem of a prefetch beyond the limit of running ones.
     static let prefetchesTooMany = Problem(
         503, PrefetchRequest.tooManyProblem, "Too many prefetches are running",
         "\(PrefetchJobTable.runningMax) are running; wait for one to end, or cancel one. "
@@ -217,7 +217,8 @@ struct Problem: Hashable, Sendable {
         return problem
     }
 
-    /// Returns the problem of an upgrade that the site does not permit.
+    /// Returns the problem of an upgrade that a site does not permit; `protocols` are those that it
+    /// permits.
     static func upgradeRefused(_ protocols: [String]) -> Problem {
         let taken = protocols.isEmpty ? "none" : protocols.joined(separator: ", ")
         return Problem(
@@ -232,12 +233,12 @@ struct Problem: Hashable, Sendable {
         "This client has the maximum number of open connections.",
         retryAfterSeconds: 1, closes: true)
 
-    /// Problem of PURGE to a site without permissions for it.
+    /// Problem of a PURGE to a site on a node that permits it to no client.
     static let purgeNotAllowed = Problem(
         403, "purge-not-allowed", "PURGE is not allowed here",
         "Nothing was purged, and the origin was not contacted.")
 
-    /// Problem of PURGE for no site without permissions for it.
+    /// Problem of a PURGE that belongs to no site, on a node that permits it to no client.
     static let purgeNotConfigured: Problem = {
         var problem = Problem(ProblemDocument.purgeNotConfigured)
         problem.allowedMethods = "GET, HEAD"
@@ -279,6 +280,7 @@ struct Problem: Hashable, Sendable {
         case fetches
         /// Fetches of one client, site or origin.
         case fetchShare
+        /// Requests that wait for fetches.
         case waiters
         /// Memory for bodies in transit.
         case memory
@@ -288,7 +290,8 @@ struct Problem: Hashable, Sendable {
         case invalidations
     }
 
-    /// Returns the reason why an operator's removal of a member from the voter set was refused.
+    /// Returns the problem of an operator's removal of a member from the voter set that was
+    /// refused.
     static func notForgotten(_ refusal: FenceCoordinator.RemovalRefusal) -> Problem {
         let why =
             switch refusal {

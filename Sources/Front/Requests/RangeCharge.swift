@@ -37,8 +37,8 @@ struct RangeCharge {
             && (view.hasContactedOrigin || view.progress.isFromPeer)
     }
 
-    /// Returns the selection to send: the complete response if the client's allowance does not
-    /// cover the excess over the requested part.
+    /// Charges the client for the excess over the requested part, if due, and returns the selection
+    /// to send: the complete response if its allowance does not cover the excess.
     func affordable(_ selection: Selection, of response: FetchedResponse) -> Selection {
         let isKept = view.phase == .storing
         guard case .parts(let ranges) = selection, isDue, !response.isFromDisk else {
@@ -59,7 +59,8 @@ struct RangeCharge {
         return selection
     }
 
-    /// Returns true if the complete `size` bytes are fetched although only a part is requested.
+    /// Returns true if the complete `size` bytes are fetched although only a part is requested;
+    /// counts a range request for an image.
     private func isWholeWorthFetching(_ size: UInt64) -> Bool {
         if RangeRequestHistory.Storability.storable(bytes: size).isSmall { return true }
         // For a site this was decided before the origin was contacted. The origin of an image is

@@ -53,7 +53,8 @@ extension RequestHandler {
         }
     }
 
-    /// Responds to a request whose head was copied because its body had to be read first.
+    /// Responds to a request whose head was copied because its body had to be read first; aborts if
+    /// new settings make it unreadable or a site's.
     func respond(_ request: BufferedRequest, now: Instant) {
         // Parsed before, but limits may have changed since.
         guard case .head = parser.parse(request.head.span, from: 0) else { return abort() }

@@ -70,10 +70,10 @@ final class RequestHandler {
 
     /// The body of a request to a site while it is forwarded.
     var upload: Upload? { pendingResponse?.upload }
-    /// True if the origin accepts more of the request body.
+    /// True if a request body is forwarded and the origin accepts more of it.
     var acceptsUpload: Bool { upload?.source?.isFull == false }
 
-    /// Continues the response in progress as far as fetch and socket permit.
+    /// Continues the response in progress as far as the fetch and the client permit.
     func proceed() {
         if let pendingResponse { pendingResponse.proceed() } else { response.proceed() }
     }
@@ -94,7 +94,7 @@ final class RequestHandler {
         pendingPurge = nil
     }
 
-    /// Cancels the response in progress and leaves its fetch.
+    /// Cancels the response in progress, whether it waits for a fetch or is sent from an entry.
     func cancelPendingResponse() {
         pendingResponse?.cancel()
         response.entryBody = nil
@@ -108,7 +108,8 @@ final class RequestHandler {
 
     // MARK: The request
 
-    /// Prepares the request in the parser, whose head lies in `range` of `bytes`.
+    /// Prepares the request in the parser, whose head lies in `range` of `bytes`: records the
+    /// range, and reads the X-Forwarded-* fields of a trusted proxy.
     @inline(__always)
     func read(_ bytes: Span<UInt8>, _ range: Range<Int>) {
         headRange = range
@@ -137,9 +138,10 @@ final class RequestHandler {
         guard let forwarding, forwarding.hasClientField else { return response.client?.address }
         return forwarding.client
     }
-    /// Holder of the quotas that the request uses; `nil` for a trusted proxy's own request.
+    /// Holder of the quotas that the request uses; `nil` for a loopback client, and for a trusted
+    /// proxy's own request.
     ///
-    /// Clients that cannot be distinguished share one.
+    /// Clients that a proxy does not distinguish share one.
     var quotaHolder: QuotaHolder? {
         if let forwarding, !forwarding.hasClientField { return nil }
         return QuotaHolder(clientAt: clientAddress ?? response.client?.address)

@@ -201,7 +201,7 @@ extension ResponseSender {
         extraFieldLines += "\r\n".utf8
     }
 
-    /// Replaces the Nuthatch-Decision line among the extra lines of the response.
+    /// Replaces all extra lines of the response by the Nuthatch-Decision line.
     func setDecision(_ decision: DecisionTrace) {
         // The later decision is more informative.
         extraFieldLines = Array("Nuthatch-Decision: ".utf8)
@@ -218,7 +218,7 @@ extension ResponseSender {
         proceed()
     }
 
-    /// Sends the rest of ``entryBody`` as far as the socket accepts it.
+    /// Sends the rest of ``entryBody`` as far as the client accepts it.
     func proceed() {
         while let (entry, parts) = entryBody, queuedBytes == 0 {
             guard let first = parts.first else {

@@ -11,7 +11,7 @@ extension ResponseSender {
     /// - Parameters:
     ///   - problem: the problem to send.
     ///   - more: further field lines, each with its end.
-    ///   - status: the Cache-Status to send.
+    ///   - status: the Cache-Status to send to a client.
     func sendProblem(
         _ problem: Problem, fields more: String = "",
         _ status: CacheStatus = CacheStatus(.generated)

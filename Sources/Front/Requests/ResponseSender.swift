@@ -38,7 +38,7 @@ final class ResponseSender {
     var closesAfterResponse = false
     /// Counters of the request's site; `nil` if it is for none.
     var siteCounters: SiteCounters?
-    /// Key of a site's request that memory could not serve.
+    /// Key of the last request that memory could not serve.
     var requestKey: [UInt8] = []
     /// Number of the request, from which its ID is made unless ``clientRequestID`` is set.
     private var requestNumber: UInt64 = 0
@@ -57,11 +57,13 @@ final class ResponseSender {
     var startedAt = Instant.zero
     /// How the cache contributed to the response.
     var cacheResult = CacheOutcome.generated
-    // For the access log; `logged` is `nil` without a log, or without a request in progress.
+    /// The request for the access log; `nil` without a log, or without a request in progress.
     private var logged: LoggedRequest?
     /// The client that a trusted proxy reports for the logged request.
     private var loggedClient: IPAddress?
+    /// Status of the response, set with its head.
     var status: UInt16 = 0
+    /// Bytes of the body that were passed to the writer.
     var bodyBytes: UInt64 = 0
 
     var settings: NodeSettings { context.settings }
@@ -77,7 +79,7 @@ final class ResponseSender {
         slices.reserveCapacity(16)
     }
 
-    /// Output bytes that were not accepted by the socket.
+    /// Output bytes that wait in the writer, see ``ResponseWriter/queuedBytes``; 0 without one.
     var queuedBytes: Int { writer?.queuedBytes ?? 0 }
 
     /// The Connection field to send.
@@ -94,7 +96,7 @@ final class ResponseSender {
         self.deadline = deadline
     }
 
-    /// Counts a response with this status.
+    /// Records the status of a response that begins, and counts it for a client.
     @inline(__always)
     func beginResponse(status: UInt16) {
         self.status = status
@@ -134,7 +136,8 @@ final class ResponseSender {
         writer?.abort()
     }
 
-    /// Resets the state after the connection or stream has ended.
+    /// Logs a response that is not complete, and resets the state, after the connection or stream
+    /// has ended.
     func connectionClosed() {
         if logged != nil { log(isComplete: false) }
         if isResponding, !isAborted, client?.isAborted != true, plane == .data {

@@ -40,7 +40,8 @@ protocol ResponseWriter: AnyObject {
     func endChunks(trailers: [UInt8])
     /// Ends the response; another request may be read.
     func responseEnded()
-    /// Writes all output to the socket.
+    /// Writes buffered output to the socket, as far as that and the flow control of the stream
+    /// permit.
     func flush()
     /// Retains the entry that owns bytes sent, until the client's side has accepted them.
     func retain(_ entry: MemoryEntry)

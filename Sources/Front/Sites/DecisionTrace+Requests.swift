@@ -7,7 +7,8 @@ import Wire
 /// The request field Nuthatch-Decision, with which an operator asks for the response field of this
 /// name.
 extension DecisionTrace {
-    /// Returns true if the request in `parser`, whose head lies in `bytes`, carries `token`.
+    /// Returns true if the first Nuthatch-Decision field of the request in `parser`, whose head
+    /// lies in `bytes`, is `token`.
     static func isRequested(
         by parser: borrowing RequestParser, _ bytes: Span<UInt8>, token: [UInt8]
     ) -> Bool {
@@ -19,7 +20,7 @@ extension DecisionTrace {
         return false
     }
 
-    /// Returns `lines` without the request field.
+    /// Returns `lines` without the request field Nuthatch-Decision.
     static func removingRequest(from lines: [FieldLine], in bytes: Span<UInt8>) -> [FieldLine] {
         var kept: [FieldLine] = []
         for line in lines where !isRequest(line, in: bytes) { kept.append(line) }

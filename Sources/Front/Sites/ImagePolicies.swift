@@ -45,13 +45,15 @@ extension ImagePolicies {
 
 /// Rules for images beyond those for all sites.
 extension SitePolicy {
-    /// Limits the reuse of a response obtained through a redirect to what the redirect permits.
+    /// Limits the reuse of an image obtained through a redirect to what the redirect permits; does
+    /// nothing for a site.
     func limit(_ examination: inout Cacheability, by redirect: Redirect) {
         guard let imageRules else { return }
         examination.limit(by: redirect, defaultTTL: imageRules.defaultTTL)
     }
 
-    /// Returns the problem to send in place of a response; `nil` if the response is acceptable.
+    /// Returns the problem to send in place of a response that is not acceptable as an image; `nil`
+    /// if it is, and for a site.
     func problem(of head: ResponseHead, _ examination: Cacheability) -> Problem? {
         guard let imageRules else { return nil }
         if head.status != 200 { return .originStatus(head.status) }
@@ -106,7 +108,8 @@ extension SitePolicy {
             ? VaryNames(head) : VaryNames(image: head.lines, in: head.bytes.span)
     }
 
-    /// Returns the field lines forwarded for a request for an image that reduces to `negotiation`.
+    /// Returns the field lines forwarded for a request for an image that reduces to `negotiation`;
+    /// the policy must be one of images.
     func forwarded(_ negotiation: Negotiation) -> RequestFields {
         reducedRequests[Int(negotiation.rawValue & Negotiation.all.rawValue)].lines
     }

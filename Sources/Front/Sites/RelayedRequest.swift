@@ -44,7 +44,7 @@ struct RelayedRequest {
         self.head = head
     }
 
-    /// Returns the policy digest at the beginning of an encoded request; 0 if it is empty.
+    /// Returns the policy digest at the beginning of an encoded request; 0 if it has none.
     static func policy(of bytes: [UInt8]) -> UInt64 {
         bytes.count < 8 ? 0 : bytes.span.little64(at: 0)
     }

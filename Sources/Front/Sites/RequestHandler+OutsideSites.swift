@@ -60,7 +60,9 @@ extension AdminRoute {
 }
 
 extension ResponseSender {
-    /// Sends the health or readiness page.
+    /// Sends the readiness page for `getReadiness`, otherwise the health page.
+    ///
+    /// With `unfenced=true` in the query, a node that is fenced or no voter is not ready.
     func sendHealth(_ name: AdminOperation.ID, _ query: AdminQuery?) {
         guard name == .getReadiness else { return send(HealthDocument().json) }
         let readiness = context.node.readiness.value

@@ -6,8 +6,8 @@ import Wire
 
 /// Requests that require a signed URL.
 extension RequestHandler {
-    /// Responds to an image API request if signing keys are configured or its target is more than a
-    /// URL.
+    /// Responds to an image API request, after verification of its signature if signing keys are
+    /// configured.
     ///
     /// A node without keys ignores signatures, so that URLs may be signed before nodes require it,
     /// and after.
@@ -25,7 +25,8 @@ extension RequestHandler {
         }
     }
 
-    /// Responds with the image if the signature, where required, is that of the normalised URL.
+    /// Responds with the image if the signature, where required, is that of the normalised URL;
+    /// otherwise sends a refusal.
     private func respondWithImage(
         _ bytes: Span<UInt8>, _ url: Extent, _ signed: SignedTarget?, now: Instant
     ) {

@@ -116,7 +116,8 @@ extension RequestHandler {
 
     // MARK: Requests that bypass the cache
 
-    /// Forwards the request, with the protocols in `upgrade`, and passes the response on.
+    /// Forwards the request, with the protocols in `upgrade`, and passes the response on; a GET or
+    /// HEAD without body and upgrade is looked up instead.
     func passSite(
         _ bytes: Span<UInt8>, _ plan: SitePolicy, upgrade: [UInt8] = [], now: Instant
     ) {

@@ -41,7 +41,7 @@ package final class SiteCounterTable: Sendable {
         }
     }
 
-    /// Returns the sums over all loops for each site, in the order of the table.
+    /// Returns the sums over all loops for each site, in the order of the names last adopted.
     package func snapshots() -> [SiteSnapshot] {
         content.withLock { content in
             content.names.map { name in

@@ -67,7 +67,8 @@ extension SiteRequest {
         return .found(found, reuse(found.metadata, now: now))
     }
 
-    /// Returns the fields that selected the newest variant of the key.
+    /// Returns the fields that selected the newest variant of the key; empty if memory has no index
+    /// of variants.
     func expected(in store: MemoryStore) -> FieldNames {
         let found = store.find(key, hash: hash)
         return found.flatMap { VariantIndex(of: $0) }?.sets.first ?? FieldNames()

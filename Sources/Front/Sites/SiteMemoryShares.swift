@@ -18,7 +18,8 @@ final class SiteMemoryShares: Sendable {
 
     private let state = Mutex(State())
 
-    /// Adopts new settings; existing shares keep the memory charged to them.
+    /// Adopts new settings: existing shares keep the memory charged to them, and a site without a
+    /// share has none any more.
     func adopt(_ settings: NodeSettings) {
         func adopted(_ share: MemoryShare?, _ settings: SiteSettings) -> MemoryShare? {
             guard let percent = settings.memoryShare else { return nil }
@@ -36,8 +37,8 @@ final class SiteMemoryShares: Sendable {
         }
     }
 
-    /// Returns the share of each site, in their order, and that of images; `nil` for an unlimited
-    /// one.
+    /// Returns the share of each site, in the order of `sites`, and that of images; `nil` for an
+    /// unlimited one.
     func shares(of sites: SiteTable) -> (sites: [MemoryShare?], images: MemoryShare?) {
         state.withLock { state in (sites.names.map { state.sites[$0] }, state.images) }
     }

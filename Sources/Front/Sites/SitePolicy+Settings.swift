@@ -34,7 +34,8 @@ extension RequestFieldRules {
             basePath: Array(site.origin.path.utf8))
     }
 
-    /// Creates the rules without an authority if each request names its own.
+    /// Creates the rules for requests to origins; `authority` is empty if each request names its
+    /// own.
     init(_ settings: SiteSettings, authority: [UInt8] = [], basePath: [UInt8] = []) {
         self.init(authority: authority, basePath: basePath)
         host =

@@ -11,7 +11,7 @@ import Wire
 ///
 /// Images requested by their URLs are a built-in site whose requests name their origin.
 final class SitePolicy: Sendable {
-    /// Number of the site in the table; -1 for images.
+    /// Index of the site in the node's site table; -1 for images.
     let number: Int
     /// The configured site; `nil` for images.
     private let site: Site?
@@ -72,7 +72,7 @@ final class SitePolicy: Sendable {
             objectBytesMax: objectBytesMax)
     }
 
-    /// Creates the policy of images, or of those of some origins.
+    /// Creates the policy of images of all origins, or of those that `given` is configured for.
     convenience init(_ rules: ImageRules, _ given: ImageSettings, objectBytesMax: UInt64) {
         var storing = StoragePolicy.image(
             defaultTTL: given.settings.defaultTTL ?? rules.defaultTTL, types: rules.types)
@@ -171,7 +171,8 @@ final class SitePolicy: Sendable {
     /// True for the site `*`, which serves hosts without a named site.
     var isForEveryHost: Bool { site?.pattern == .catchAll }
 
-    /// Appends the text that a signature covers; returns false if the request has no key.
+    /// Appends the text that the signature of a URL covers, without its expiry; returns false if
+    /// the request has no key.
     func appendSignedText(
         _ bytes: Span<UInt8>, host: Range<Int>, path: Range<Int>, to text: inout [UInt8]
     ) -> Bool {
@@ -364,7 +365,7 @@ final class SitePolicy: Sendable {
     }
 
     /// Returns the keys that a request with an unsafe method invalidates, according to its response
-    /// `head` (RFC 9111 §4.4).
+    /// `head` (RFC 9111 §4.4); empty if it invalidates none.
     func invalidatedKeys(by head: ResponseHead, _ query: SiteRequest) -> [[UInt8]] {
         let method = query.forwardedRequest.method
         guard

@@ -41,7 +41,7 @@ final class SiteRequest: Sendable {
     let isBackground: Bool
     /// Counters of the site; `nil` for images, which only the node's metrics include.
     let counters: SiteCounters?
-    /// Memory share of the site; `nil` if it is unlimited.
+    /// Memory share of the site or of images; `nil` if it is unlimited.
     let share: MemoryShare?
     /// Fence of the node, which limits reuse.
     let fence: FenceStatus
@@ -201,8 +201,8 @@ final class SiteRequest: Sendable {
         isHead || hasAuthorization || cacheControl.isNoStore || cacheControl.isOnlyIfCached
     }
 
-    /// The request as the origin fetch sends it: unchanged if the response cannot be stored, as for
-    /// HEAD and the client's no-store.
+    /// This request in the mode in which the origin fetch sends it: ``Mode/verbatim`` if the
+    /// response cannot be stored, as for HEAD and the client's no-store, otherwise its own.
     var originVariant: SiteRequest { isHead || cacheControl.isNoStore ? verbatimVariant : self }
 
     /// This request in mode ``Mode/verbatim``.
@@ -211,7 +211,7 @@ final class SiteRequest: Sendable {
     /// This request in mode ``Mode/part``.
     var partVariant: SiteRequest { asked(in: .part) }
 
-    /// Returns this request in another mode.
+    /// Returns this request in another mode, never as a background request.
     private func asked(in mode: Mode) -> SiteRequest {
         SiteRequest(
             policy, key: key, hash: hash, lines: clientFields, method: method,

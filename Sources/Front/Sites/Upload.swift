@@ -12,7 +12,7 @@ import Wire
 final class Upload {
     /// Sender of the response, whose deadline the body determines meanwhile.
     private let response: ResponseSender
-    /// The fetch that receives the body; `nil` before that has begun and after the end.
+    /// The origin source that receives the body; `nil` before it has begun and after the end.
     var source: OriginSource?
     /// True after a protocol switch, when the body has no required end.
     let isTunnel: Bool
@@ -57,7 +57,7 @@ final class Upload {
         }
     }
 
-    /// Forwards a piece of the body.
+    /// Forwards a piece of the body to the origin, or drops it once the fetch has ended.
     func received(_ piece: ByteBuffer, now: Instant) {
         guard let fetch = source else { return }
         bytes += piece.readableBytes
@@ -82,7 +82,7 @@ final class Upload {
 
 /// The body of the request while it is forwarded.
 extension PendingResponse {
-    /// Starts forwarding the body of the request.
+    /// Starts forwarding the body of the request, after 100 (Continue) if the client expects that.
     func beginUpload(expectsContinue: Bool) {
         let now = SystemClock.now()
         let upload = Upload(of: response, at: now)
@@ -92,7 +92,8 @@ extension PendingResponse {
         if expectsContinue { response.writer?.send(interim: RequestHandler.continueResponse) }
     }
 
-    /// Ends the forwarded request body.
+    /// Passes on the end of the request body, from which on the response has its own time limit;
+    /// does nothing once the fetch has ended.
     func uploadEnded(_ trailers: Trailers, now: Instant) {
         guard let fetch = upload?.source else { return }
         upload = nil
@@ -111,8 +112,9 @@ extension PendingResponse {
         if let upload, upload.source === fetch { upload.resume() }
     }
 
-    /// Abandons a body that is incomplete at the end of the response; the connection cannot be
-    /// reused, because the rest would be taken for a request.
+    /// Abandons a body that is incomplete at the end of the response, and cancels its fetch.
+    ///
+    /// The connection cannot be reused, because the rest would be taken for a request.
     func abandonUpload() {
         guard let left = upload else { return }
         upload = nil
@@ -120,7 +122,8 @@ extension PendingResponse {
         response.closesAfterResponse = true
     }
 
-    /// Forwards an interim response to the client whose request caused `run`.
+    /// Forwards an interim response to the client whose request caused `run`, unless its response
+    /// has begun or it uses HTTP/1.0.
     func relay(interim head: [UInt8], for run: ActiveFetch) {
         guard fetch === run, isAtHead, !request.isHTTP10 else { return }
         response.writer?.send(interim: ByteBuffer(bytes: head))

@@ -1,12 +1,12 @@
 import Ground
 
 extension CacheControl {
-    /// Adds the value of one field line.
+    /// Adds the directives in the value of one Cache-Control line.
     package mutating func add(_ value: Span<UInt8>) {
         add(value, at: 0..<value.count)
     }
 
-    /// Adds the value of one field line.
+    /// Adds the directives in the value of one Cache-Control line.
     ///
     /// - Parameters:
     ///   - bytes: the bytes that hold the value.
@@ -76,7 +76,8 @@ extension CacheControl {
         if slot == nil { slot = number }
     }
 
-    /// Returns the number after `=`, quoted or not; 0 if there is none (RFC 9111 §4.2.1).
+    /// Returns the number after `=`, quoted or not; 0 if it is missing or invalid (RFC 9111
+    /// §4.2.1).
     private static func number(_ bytes: Span<UInt8>, at rest: Range<Int>) -> Interval {
         guard let equals = rest.first, bytes[equals] == UInt8(ascii: "=") else { return .zero }
         var value = equals + 1..<rest.upperBound
@@ -88,7 +89,8 @@ extension CacheControl {
         return DeltaSeconds.parse(bytes, at: value) ?? .zero
     }
 
-    /// Adds the field names after `=` to `names`; returns false if the list cannot be parsed.
+    /// Adds the field names after `=` to `names`; returns false if there are none or the list
+    /// cannot be parsed.
     private static func addFields(
         _ bytes: Span<UInt8>, at rest: Range<Int>, to names: inout FieldNames
     ) -> Bool {

@@ -124,10 +124,13 @@ extension CacheControl {
         }
     }
 
+    /// Inserts a restriction unless its value is false.
     private mutating func restrict(_ flag: Flags, _ value: RFC9651BareItem?) {
         if value != .bool(false) { flags.insert(flag) }
     }
 
+    /// Stores the field names that `value` lists; if it is no list of names, inserts `flag` unless
+    /// it is false.
     private mutating func restrict(
         _ flag: Flags, _ value: RFC9651BareItem?,
         _ names: WritableKeyPath<CacheControl, FieldNames>
@@ -138,10 +141,13 @@ extension CacheControl {
         self[keyPath: names] = fields
     }
 
+    /// Inserts a permission only if its value is true.
     private mutating func permit(_ flag: Flags, _ value: RFC9651BareItem?) {
         if value == .bool(true) { flags.insert(flag) }
     }
 
+    /// Returns a non-negative integer as seconds, at most ``DeltaSeconds/max``; `nil` for any other
+    /// value.
     private static func seconds(_ value: RFC9651BareItem?) -> Interval? {
         guard case .integer(let number)? = value, number >= 0 else { return nil }
         return .seconds(min(number, DeltaSeconds.max))

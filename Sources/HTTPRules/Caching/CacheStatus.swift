@@ -103,7 +103,9 @@ package struct CacheStatus: Hashable, Sendable {
 
 extension CacheStatus {
     /// Parses the last member of a Cache-Status field, that of the cache nearest to the client;
-    /// `nil` if the field is malformed or its reason to forward is unknown.
+    /// `nil` if the field is empty or malformed, or the reason to forward is unknown.
+    ///
+    /// The name of the cache is ignored. A member with neither `fwd` nor `hit` counts as generated.
     ///
     /// - Parameter value: the value of the field.
     package init?(lastMemberOf value: [UInt8]) {

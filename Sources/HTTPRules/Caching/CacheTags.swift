@@ -81,7 +81,7 @@ package struct TagField: Hashable, Sendable {
         TagField(lowercase: Array($0.utf8))
     }
 
-    /// Returns the first of `fields` whose name is in `range`.
+    /// Returns the first of `fields` that has the name in `range` of `bytes`; `nil` if none has.
     fileprivate static func first(
         of fields: [TagField], namedIn bytes: Span<UInt8>, at range: Range<Int>
     ) -> TagField? {
@@ -126,9 +126,10 @@ package struct EntryTags: Hashable, Sendable {
 
     /// Creates the tags of an entry.
     ///
-    /// A purge of any of `urls` purges the entry. Responses of other sites than `*` are found by
-    /// the origin's URL without a tag (``PurgeTarget/expanded(_:)``), so that an entry without tags
-    /// need not be looked up again for each purge of another URL.
+    /// A purge of any of `urls` purges the entry; one that has the same name as `key` needs no tag.
+    /// Responses of other sites than `*` are found by the origin's URL without a tag
+    /// (``PurgeTarget/expanded(_:)``), so that an entry without tags need not be looked up again
+    /// for each purge of another URL.
     ///
     /// - Parameters:
     ///   - key: the entry's cache key.

@@ -26,7 +26,7 @@ package enum NotStoredReason: Hashable, Sendable {
     /// storing it.
     case setCookie
     /// The response has no lifetime, and none is guessed because the request had Cookie or
-    /// Authorization: the response may be meant for that client only.
+    /// Authorization, or the response has Set-Cookie: it may be meant for that client only.
     case credentials
     /// The response has `Vary: *` (RFC 9111 §4.1).
     case varyWildcard
@@ -102,8 +102,9 @@ package struct Cacheability: Hashable, Sendable {
 extension Cacheability {
     /// Restricts a response that was found through a redirect to what the redirect itself permits.
     ///
-    /// The response is used no longer than the redirect, is shared with no other client, and serves
-    /// no other request (RFC 9110 §15.4, RFC 9111 §3).
+    /// The response is used no longer than the redirect, and not without validation if that has
+    /// `no-cache`. It is neither stored nor shared if the redirect has `no-store`, `private` or
+    /// `Vary: *` (RFC 9110 §15.4, RFC 9111 §3).
     ///
     /// - Parameters:
     ///   - redirect: the redirect that led to the response.
@@ -215,8 +216,8 @@ package enum CacheabilityRules {
 
     /// Returns true if a lifetime may be guessed for a response that names none.
     ///
-    /// Never for a site's error, which has its configured time or none, nor for a response that may
-    /// be meant for one client only.
+    /// Not if the request has Cookie or Authorization or the response Set-Cookie, because it may be
+    /// meant for one client only, unless the policy ignores these.
     private static func allowsHeuristic(
         _ head: ResponseHead, _ request: RequestCacheability, _ policy: StoragePolicy
     ) -> Bool {
@@ -231,8 +232,8 @@ package enum CacheabilityRules {
             || control.staleIfError != nil
     }
 
-    /// Returns why nothing with this method and status is stored, regardless of `private` and the
-    /// like.
+    /// Returns why the method or the status forbids storing; `nil` if they permit it, regardless of
+    /// `private` and the like.
     private static func notStoredReason(
         _ head: ResponseHead, _ control: CacheControl, _ freshness: Freshness,
         _ request: RequestCacheability, _ kind: StoragePolicy.Kind
@@ -292,11 +293,13 @@ package enum CacheabilityRules {
             || (forbidsStaleUse(control) && freshness.lifetime == .zero)
     }
 
+    /// Returns true if the first ETag is well formed.
     private static func hasEntityTag(_ head: ResponseHead) -> Bool {
         guard let value = head.first(.etag) else { return false }
         return EntityTag(head.bytes.span, at: value.range) != nil
     }
 
+    /// Returns the flags that follow from the directives and, for a strong date, from both dates.
     private static func flags(
         _ control: CacheControl, date: WallTime?, lastModified: WallTime?
     ) -> EntryFlags {
@@ -311,6 +314,7 @@ package enum CacheabilityRules {
         return flags
     }
 
+    /// Returns whole seconds, clamped to 32 bits; 0 for `nil`.
     private static func seconds(_ interval: Interval?) -> UInt32 {
         UInt32(clamping: interval?.seconds ?? 0)
     }

@@ -70,12 +70,12 @@ package struct EffectiveCacheControl: Hashable, Sendable {
     /// The maximum number of commas and semicolons in a targeted field, far above what any has: the
     /// cost of a dictionary grows with the square of its keys.
     private static let separatorsMax = 1024
-    /// The maximum size of a targeted field in bytes: items of an inner list, which spaces separate,
+    /// The maximum size of a targeted field in bytes: items of inner lists, which spaces separate,
     /// cost microseconds each, and an event loop waits for all.
     private static let bytesMax = 8192
 
-    /// Returns the dictionary of all lines with this name (RFC 9651 §4.2); `nil` if there are none
-    /// or it is malformed.
+    /// Returns the dictionary of all lines with this name (RFC 9651 §4.2); `nil` if there are none,
+    /// or it is malformed or exceeds a limit.
     private static func dictionary(in head: ResponseHead, named name: String)
         -> OrderedMap<String, ItemOrInnerList>?
     {

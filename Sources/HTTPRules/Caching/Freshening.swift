@@ -40,8 +40,8 @@ package enum Freshening {
     ///
     /// A strong tag confirms every response with that tag. A weak tag, or a date without a tag,
     /// confirms the most recent response that matches. A 304 without validators confirms the stored
-    /// response if only one was validated. The result is empty if nothing is confirmed; the request
-    /// must then be repeated without conditions.
+    /// response if only one was validated; so does a date if that response has none. The result is
+    /// empty if nothing is confirmed; the request must then be repeated without conditions.
     ///
     /// - Parameters:
     ///   - response: the 304.
@@ -95,6 +95,9 @@ package enum HeadFreshening: Hashable, Sendable {
 
     /// Compares a response to HEAD with the stored response.
     ///
+    /// Validators and lengths that the response to HEAD lacks, or that cannot be parsed, count as
+    /// unchanged.
+    ///
     /// - Parameters:
     ///   - head: the head of the response to HEAD.
     ///   - status: the status code of the stored response.
@@ -124,6 +127,7 @@ package enum HeadFreshening: Hashable, Sendable {
         }
     }
 
+    /// Returns false if ETag or Last-Modified of `head` differs from the stored validator.
     private static func matches(
         _ head: ResponseHead, with validators: Validators, _ received: WallTime
     ) -> Bool {
@@ -139,6 +143,7 @@ package enum HeadFreshening: Hashable, Sendable {
         return modified == validators.lastModified
     }
 
+    /// Returns the first Content-Length; `nil` if there is none or it is malformed.
     private static func length(_ head: ResponseHead) -> UInt64? {
         head.first(.contentLength).flatMap { head.bytes.span.decimal(at: $0.range) }
     }

@@ -41,8 +41,8 @@ package struct Freshness: Hashable, Sendable {
         /// The wall-clock time of `receivedAt`, compared with the origin's dates.
         package var receivedWallTime: WallTime
 
-        /// Creates the timing of a response from its parts; `receivedAt` and `receivedWall` are the
-        /// same moment.
+        /// Creates the timing of a response from its parts; `receivedAt` and `receivedWallTime` are
+        /// the same moment.
         package init(requestedAt: Instant, receivedAt: Instant, receivedWallTime: WallTime) {
             self.requestedAt = requestedAt
             self.receivedAt = receivedAt
@@ -92,7 +92,8 @@ package struct Freshness: Hashable, Sendable {
         return (expires.map { interval($0.seconds, since: from) } ?? .zero, .expires)
     }
 
-    /// Returns the lifetime of a response whose origin names none.
+    /// Returns the lifetime, by the operator's rules, of a response whose origin names none; 0 if
+    /// no rule applies.
     private static func implicit(
         _ head: ResponseHead, _ control: CacheControl, _ date: WallTime?, _ receipt: ResponseTiming,
         _ policy: FreshnessPolicy
@@ -168,15 +169,15 @@ package struct Freshness: Hashable, Sendable {
 package struct FreshnessPolicy: Hashable, Sendable {
     /// The lifetime of a response that names none; `nil` leaves it to the heuristic.
     package var defaultTTL: Interval?
-    /// True if the default applies to every status; otherwise it applies only where a heuristic is
-    /// allowed (RFC 9111 §4.2.2).
+    /// True if the default applies to every status; otherwise it applies only to statuses below 400
+    /// for which a heuristic is allowed (RFC 9111 §4.2.2).
     package var defaultsEveryStatus = false
     /// The lifetimes for statuses such as 404 and 503 where the response names none.
     ///
     /// They take precedence over the default; the first of a status counts.
     package var negativeTTLs: [NegativeTTL] = []
-    /// True if, without a default, a tenth of the time since Last-Modified applies (RFC 9111
-    /// §4.2.2).
+    /// True if, without a default, a tenth of the time since Last-Modified applies, again only to
+    /// statuses below 400 for which a heuristic is allowed (RFC 9111 §4.2.2).
     package var isHeuristic = true
     /// True if a lifetime is guessed even if the response has Set-Cookie or the request had Cookie
     /// or Authorization.

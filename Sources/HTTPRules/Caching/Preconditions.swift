@@ -14,7 +14,8 @@ package enum PreconditionResult: Hashable, Sendable {
 /// §13.2.2.
 ///
 /// A field counts as absent if its date cannot be parsed, or if a field that holds one date comes
-/// twice (RFC 9110 §13.1.3, §13.1.4).
+/// twice (RFC 9110 §13.1.3, §13.1.4). So does If-Unmodified-Since if the stored response has no
+/// Last-Modified.
 package struct Preconditions: Hashable, Sendable {
     /// The state of one field: absent, or present with a condition that holds or fails.
     private enum Condition: Hashable, Sendable {

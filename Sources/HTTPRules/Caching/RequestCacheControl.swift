@@ -5,7 +5,7 @@ package import Ground
 /// Pragma counts only without Cache-Control (RFC 9111 §5.4). A `no-cache` with a list of fields,
 /// which requests do not define, counts as one without.
 package struct RequestCacheControl: Hashable, Sendable {
-    /// True if the request has no directive, as nearly every request.
+    /// True if the request has none of the following directives, like nearly every request.
     package private(set) var isEmpty: Bool
     /// True for `no-cache`: a stored response requires validation (RFC 9111 §5.2.1.4).
     package let isNoCache: Bool

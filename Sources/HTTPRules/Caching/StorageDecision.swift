@@ -56,12 +56,12 @@ package struct StorageDecision: Hashable, Sendable {
         supersedesStored && (notStoredReason?.isPermanent == true || !isSelectable)
     }
 
+    /// True if the response may be stored, or the stored one for the same request is not fresh.
     private var supersedesStored: Bool { isStorable || storedState != .fresh }
 }
 
 extension NotStoredReason {
-    /// True if the next response for the same key is likely to be unstorable for the same reason:
-    /// the reason does not lie in the request.
+    /// True if the next response for the same key is likely to be unstorable for the same reason.
     fileprivate var isPermanent: Bool {
         switch self {
         case .noStore, .isPrivate, .setCookie, .credentials, .varyWildcard, .contentType,

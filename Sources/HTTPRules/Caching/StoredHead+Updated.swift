@@ -81,7 +81,10 @@ extension StoredHead {
 
     /// The presence of freshness fields in an update.
     fileprivate struct FreshnessFields {
+        /// True if the update has Nuthatch-Cache-Control.
         var isOurs = false
+        /// True if the update has another freshness field: Cache-Control, Expires or
+        /// CDN-Cache-Control.
         var isAny = false
 
         init(_ lines: [FieldLine], in bytes: Span<UInt8>) {
@@ -100,7 +103,8 @@ extension StoredHead {
 }
 
 extension ResponseHead {
-    /// Adds the directives that neither the stored lines nor the update hold.
+    /// Adds the directives that neither the stored lines nor the update hold; none if the update
+    /// has Nuthatch-Cache-Control.
     fileprivate mutating func restoreCacheControl(
         _ facts: EntryMetadata, present control: StoredHead.FreshnessFields
     ) {

@@ -107,6 +107,7 @@ extension StoredHead {
             if index == head.notModifiedStart { startedParts |= 4 }
         }
 
+        /// Checks that a line may stand at its place, and records length, type and tag.
         mutating func validateLine(
             _ line: FieldLine, in bytes: Span<UInt8>, _ flags: EntryFlags
         ) throws(StoredHeadFault) {
@@ -137,6 +138,7 @@ extension StoredHead {
             }
         }
 
+        /// Checks the offsets of the parts, the length, and the recorded type and tag.
         func finish(in bytes: Span<UInt8>, size: UInt64?) throws(StoredHeadFault) {
             let starts = [
                 fieldsStart, head.partialStart, head.multipartStart, head.notModifiedStart,

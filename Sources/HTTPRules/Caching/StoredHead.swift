@@ -124,6 +124,7 @@ extension StoredHead {
         case representation
         case rest
 
+        /// Selects the part that the field with this name belongs to.
         init(_ id: FieldName, _ bytes: Span<UInt8>, at name: Range<Int>) {
             switch id {
             case .contentRange: self = .message
@@ -165,6 +166,7 @@ extension StoredHead {
         private var lines: [(part: Part, line: FieldLine)] = []
         private var settings: [(part: Part, setting: FieldSetting)] = []
 
+        /// Selects the lines to render; nothing is rendered yet.
         init(_ head: ResponseHead, rules: ResponseFieldRules, unstored: FieldNames) {
             self.head = head
             let span = head.bytes.span
@@ -194,6 +196,7 @@ extension StoredHead {
             if let control = rules.clientCacheControl { settings.append((.rest, control)) }
         }
 
+        /// Renders the lines of a part: those of the response, then the operator's.
         mutating func append(_ part: Part) {
             let source = head.bytes
             for (place, line) in lines where place == part {

@@ -69,6 +69,8 @@ package enum UnsafeMethodInvalidation {
             }
         }
 
+        /// Returns the path and query of a reference that begins with an authority; `nil` if that
+        /// is another origin.
         private func resolveAbsolute(_ rest: ArraySlice<UInt8>) -> [UInt8]? {
             let other = rest.prefix { $0 != UInt8(ascii: "/") && $0 != UInt8(ascii: "?") }
             guard let own = origin(authority[...]), own == origin(other) else { return nil }

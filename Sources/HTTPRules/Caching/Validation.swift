@@ -7,8 +7,8 @@ package import Ground
 package struct Validation: Hashable, Sendable {
     /// The distinct entity tags, with quotes and `W/`.
     package private(set) var entityTags: [[UInt8]] = []
-    /// The Last-Modified value of the only stored response, as the origin wrote it; empty if there
-    /// is none.
+    /// The Last-Modified value of the only stored response, as the origin wrote it; empty if it has
+    /// none that is usable, or if several responses were added.
     package private(set) var lastModified: [UInt8] = []
     /// The number of responses added.
     private var count = 0

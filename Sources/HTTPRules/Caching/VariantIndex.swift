@@ -88,6 +88,7 @@ extension VariantIndex {
         guard cursor == bytes.count else { return nil }
     }
 
+    /// Parses the set at `cursor` and moves `cursor` to its end; `nil` if the set is malformed.
     private static func set(_ bytes: Span<UInt8>, _ cursor: inout Int) -> FieldNames? {
         guard cursor < bytes.count, Int(bytes[cursor]) <= namesMax else { return nil }
         let count = Int(bytes[cursor])
@@ -174,7 +175,7 @@ package struct VariantQuota: Hashable, Sendable {
     }
 
     /// Returns true if ``indexesToEvict(of:)`` must be called after a variant of `newestBytes`
-    /// bytes was added.
+    /// bytes was added, with which there are `count` variants with keys of `keyBytes` in all.
     ///
     /// Small variants do not trigger a check: all that may stay use at most a quarter of
     /// ``bytesMax`` together, which ``indexesToEvict(of:)`` reserves for them.
@@ -185,8 +186,9 @@ package struct VariantQuota: Hashable, Sendable {
 
     /// Returns the indexes in `items` of the variants to evict, in descending order.
     ///
-    /// The least used are evicted first, among equals the oldest; the newest of all never is. If
-    /// there are too many, an eighth of the limit is freed in addition, so that the next variants
+    /// The least used are evicted first, among equals the oldest; the newest of all never is. The
+    /// variants in memory must fit into three quarters of ``bytesMax``. If any limit is exceeded,
+    /// an eighth of the limits on number and keys is freed in addition, so that the next variants
     /// do not trigger another eviction at once.
     ///
     /// - Parameter items: the usage of all variants, the newest first.

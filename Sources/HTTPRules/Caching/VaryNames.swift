@@ -69,7 +69,7 @@ package struct VaryNames: Hashable, Sendable {
     /// True if the response can be stored and found again by the fields of later requests.
     package var isSelectable: Bool { !isWildcard && !exceedsLimits }
 
-    /// Adds the value of one Vary line.
+    /// Adds the names in the value of one Vary line.
     package mutating func add(_ bytes: Span<UInt8>, at range: Range<Int>) {
         var cursor = range.lowerBound
         while let member = FieldSyntax.nextElement(
@@ -79,6 +79,8 @@ package struct VaryNames: Hashable, Sendable {
         }
     }
 
+    /// Adds a field name; `*`, a malformed name, or a name beyond the limits sets the property for
+    /// it instead.
     private mutating func addMember(_ bytes: Span<UInt8>, at member: Range<Int>) {
         // `*` is a token byte, so the token check alone would accept it as a name.
         if member.count == 1, bytes[member.lowerBound] == UInt8(ascii: "*") {

@@ -7,6 +7,7 @@ package struct FieldSetting: Hashable, Sendable {
     package let name: [UInt8]
     /// The value without white space around it.
     package let value: [UInt8]
+    /// The name, if it is one that Nuthatch acts on.
     let id: FieldName
 
     /// Creates a line `name: value`; `nil` if the name is not a token, or the value holds a control

@@ -21,6 +21,7 @@ package enum HTTPDate {
         return comma == 3 ? reader.fixdate(bytes) : reader.rfc850(bytes, now: now)
     }
 
+    /// Returns the offset of the first comma from the start of `range`; `nil` if there is none.
     private static func commaOffset(_ bytes: Span<UInt8>, at range: Range<Int>) -> Int? {
         for index in range where bytes[index] == UInt8(ascii: ",") {
             return index - range.lowerBound
@@ -82,6 +83,7 @@ package enum HTTPDate {
         text[index + 1] = 0x30 + UInt8(number % 10)
     }
 
+    /// Returns the quotient rounded down; `divisor` must be positive.
     static func floorDivide(_ number: Int64, _ divisor: Int64) -> Int64 {
         let quotient = number / divisor
         return number % divisor < 0 ? quotient - 1 : quotient
@@ -211,6 +213,7 @@ struct HTTPDateParser {
         return finish()
     }
 
+    /// Returns the parsed time; `nil` if bytes are left over or the date does not exist.
     private func finish() -> WallTime? {
         guard index == end, date.exists else { return nil }
         return WallTime(seconds: date.daysSince1970 * 86_400 + secondOfDay)
@@ -242,8 +245,9 @@ struct HTTPDateParser {
         return true
     }
 
+    /// Parses a name of three letters and returns its index from Sunday, 0.
     private mutating func dayName(_ bytes: Span<UInt8>) -> Int? {
-        for day in 0..<7 where contains(bytes, CalendarNames.days[day]) { return day }
+        for day in 0..<7 where skip(bytes, CalendarNames.days[day]) { return day }
         return nil
     }
 
@@ -266,16 +270,16 @@ struct HTTPDateParser {
     }
 
     private mutating func month(_ bytes: Span<UInt8>) -> Int? {
-        for month in 0..<12 where contains(bytes, CalendarNames.months[month]) { return month + 1 }
+        for month in 0..<12 where skip(bytes, CalendarNames.months[month]) { return month + 1 }
         return nil
     }
 
     private mutating func zone(_ bytes: Span<UInt8>) -> Bool {
-        contains(bytes, CalendarNames.zone)
+        skip(bytes, CalendarNames.zone)
     }
 
-    private mutating func contains(_ bytes: Span<UInt8>, _ expected: InlineArray<3, UInt8>) -> Bool
-    {
+    /// Skips the three letters `expected`, in any case; returns false if others follow.
+    private mutating func skip(_ bytes: Span<UInt8>, _ expected: InlineArray<3, UInt8>) -> Bool {
         guard end - index >= 3 else { return false }
         for offset in 0..<3
         where ASCII.lowercased(bytes[index + offset]) != ASCII.lowercased(expected[offset]) {

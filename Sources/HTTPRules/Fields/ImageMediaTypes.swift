@@ -10,8 +10,8 @@ package struct ImageMediaTypes: Hashable, Sendable {
         self.extra = extra
     }
 
-    /// Returns the type without its parameters (RFC 9110 §8.3.1) at the start of a Content-Type
-    /// value.
+    /// Returns the range of the type without its parameters (RFC 9110 §8.3.1) in the Content-Type
+    /// value in `range`.
     static func essence(_ bytes: Span<UInt8>, at range: Range<Int>) -> Range<Int> {
         let end = FieldSyntax.find(UInt8(ascii: ";"), in: bytes, at: range)
         return FieldSyntax.trimmed(bytes, at: range.lowerBound..<end)

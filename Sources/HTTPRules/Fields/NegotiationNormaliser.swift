@@ -48,6 +48,7 @@ package struct NegotiationNormaliser: Hashable, Sendable {
         add(bytes, at: range, alphabet: .token, known: Self.codingBit)
     }
 
+    /// Adds the members of a list to the accepted or refused bits; unknown members have no effect.
     @inline(__always)
     private mutating func add(
         _ bytes: Span<UInt8>, at range: Range<Int>, alphabet: ByteSet,

@@ -225,8 +225,8 @@ extension ProblemDocument {
 extension ProblemDocument {
     /// Creates the response to a request whose signature is refused.
     ///
-    /// The status is 403 if no key produced the signature, 410 if the signature has expired, 400 if
-    /// it cannot be parsed.
+    /// The status is 403 if there is no signature or no key produced it, 410 if it has expired, 400
+    /// if it cannot be parsed.
     package init(_ refusal: SignatureRefusal) {
         switch refusal {
         case .unsigned:

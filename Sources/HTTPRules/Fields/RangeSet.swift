@@ -64,6 +64,7 @@ package enum RangeSet: Hashable, Sendable {
         }
     }
 
+    /// Merges ranges that overlap or touch.
     private static func coalesced(_ ranges: [ByteRange]) -> RangeSet {
         let sorted = ranges.sorted { ($0.first, $0.last) < ($1.first, $1.last) }
         var merged = [sorted[0]]

@@ -7,9 +7,10 @@ package import Ground
 package struct ResponseHead: Hashable, Sendable {
     /// The three-digit status code.
     package var status: UInt16
-    /// The head as received, up to and including the empty line.
+    /// The bytes that the extents of ``lines`` refer to: the head as received, and after it the
+    /// bytes of lines that were added or rewritten.
     package var bytes: [UInt8]
-    /// The field lines in the order received; their extents lie in ``bytes``.
+    /// The field lines in the order received, then those added; their extents lie in ``bytes``.
     package var lines: [FieldLine]
 
     /// Creates a head from its parts; the extents of `lines` lie in `bytes`.
@@ -39,7 +40,8 @@ package struct ResponseHead: Hashable, Sendable {
 }
 
 extension ResponseHead {
-    /// The complete length in bytes from Content-Range (RFC 9110 §14.4); `nil` if it names none.
+    /// The complete length in bytes from Content-Range (RFC 9110 §14.4); `nil` if it names none, is
+    /// missing or duplicated, or has another unit.
     package var completeLength: UInt64? {
         let values = lines(.contentRange)
         guard values.count == 1 else { return nil }
@@ -87,6 +89,7 @@ extension ResponseHead {
         return head
     }
 
+    /// Returns the Cache-Control value of a response that redirects have limited.
     private static func control(_ examination: Cacheability) -> String {
         switch examination.notStoredReason {
         case .noStore: return "no-store"

@@ -30,8 +30,8 @@ enum SerializedHead {
             value: Extent(start: colon + 2, count: end - colon - 2))
     }
 
-    /// Returns the offset of the CRLF that ends the line; `nil` if a byte before it is not allowed
-    /// in a line.
+    /// Returns the offset of the CRLF that ends the line; `nil` if there is none, or a byte before
+    /// it is not allowed in a line.
     static func lineEnd(_ bytes: Span<UInt8>, from start: Int) -> Int? {
         var end = start
         while end < bytes.count, bytes[end] == 0x09 || (bytes[end] >= 0x20 && bytes[end] != 0x7F) {
@@ -59,7 +59,7 @@ extension [UInt8] {
         appendLineEnd()
     }
 
-    /// Appends an operator's line.
+    /// Appends the field line that `setting` describes.
     mutating func appendLine(_ setting: FieldSetting) {
         append(contentsOf: setting.name)
         append(0x3A)
@@ -86,12 +86,13 @@ extension [UInt8] {
 }
 
 extension Span<UInt8> {
-    /// Returns true if the name in `range` is `name` (RFC 9110 §5.1).
+    /// Returns true if the name in `range` is `name`, ignoring case (RFC 9110 §5.1).
     func matchesFieldName(at range: Range<Int>, of name: [UInt8]) -> Bool {
         matchesFieldName(at: range, of: name.span, at: name.indices)
     }
 
-    /// Returns true if the names in `range` and in `place` of `other` are equal (RFC 9110 §5.1).
+    /// Returns true if the names in `range` and in `place` of `other` are equal, ignoring case (RFC
+    /// 9110 §5.1).
     func matchesFieldName(at range: Range<Int>, of other: Span<UInt8>, at place: Range<Int>) -> Bool
     {
         guard range.count == place.count else { return false }

@@ -61,7 +61,7 @@ enum ForwardedField: Hashable {
         bytes.appendLineEnd()
     }
 
-    /// Returns true if the operator configured this field by name.
+    /// Returns true if the operator removes or sets this field, or it is forwarded unchanged.
     func isConfigured(by rules: RequestFieldRules) -> Bool {
         let name = Array(name.utf8)
         let bytes = name.span

@@ -111,6 +111,7 @@ package enum TrailerFields {
         }
     }
 
+    /// Returns true for a name without a ``FieldName`` that must not be a trailer field.
     private static func isControl(_ bytes: Span<UInt8>, at name: Range<Int>) -> Bool {
         if HopByHop.isHopByHop(bytes, at: name, id: .other) { return true }
         if ForwardedField(bytes, at: name) != nil { return true }

@@ -54,8 +54,8 @@ package struct RequestFieldRules: Hashable, Sendable {
     package var normalisesAcceptEncoding = false
     /// True if the node adds itself to Via (RFC 9110 §7.6.3).
     package var addsVia = true
-    /// The maximum number of nodes of this name that a request may have passed, by its Via or
-    /// CDN-Loop.
+    /// The number of passes through nodes of this name, by Via or CDN-Loop of the request, from
+    /// which on it is not forwarded.
     ///
     /// This stops loops in which every round requests something else.
     package var hopsMax = 8
@@ -88,7 +88,9 @@ package struct RequestFieldRules: Hashable, Sendable {
         }
     }
 
-    /// Returns true if a client's end-to-end line is forwarded unchanged.
+    /// Returns true if these rules permit forwarding a client's end-to-end line.
+    ///
+    /// ``RequestForwarder`` leaves out or changes some of these lines nevertheless.
     func forwards(_ line: FieldLine, in bytes: Span<UInt8>) -> Bool {
         let name = line.name.range
         if line.id == .accept, normalisesAccept { return false }
@@ -120,28 +122,28 @@ package struct RequestFieldRules: Hashable, Sendable {
     }
 
     /// Returns the forwarded trailer section of a request with these trailer fields (RFC 9110
-    /// §6.5.1).
+    /// §6.5.1); empty unless ``forwardsTrailers``.
     package func trailers(_ lines: [FieldLine], in bytes: Span<UInt8>) -> [UInt8] {
         guard forwardsTrailers else { return [] }
         return TrailerFields.section(lines.filter { forwards($0, in: bytes) }, in: bytes)
     }
 
-    /// Returns true if the operator configured the field of `line` by name.
+    /// Returns true if the operator removes or sets the field of `line`.
     package func isConfigured(_ line: FieldSetting) -> Bool {
         let name = line.name.span
         return removed.contains(name, at: line.name.indices)
             || overriddenLines.contains(name, at: line.name.indices)
     }
 
-    /// Returns the operator's lines, then the reduced Accept and Accept-Encoding unless the
-    /// operator configured them.
+    /// Returns the operator's lines, then ``normalisedLines(_:)`` for the client's `lines`.
     func operatorLines(_ lines: [FieldLine], in bytes: Span<UInt8>) -> [FieldSetting] {
         guard normalisesAccept || normalisesAcceptEncoding else { return self.overriddenLines }
         return self.overriddenLines
             + normalisedLines(NegotiationNormaliser(lines, in: bytes).negotiation)
     }
 
-    /// Returns the reduced Accept and Accept-Encoding, unless the operator configured them.
+    /// Returns the lines of the reduced Accept and Accept-Encoding, each only if it is normalised
+    /// and the operator neither removes nor sets the field.
     package func normalisedLines(_ negotiation: Negotiation) -> [FieldSetting] {
         var settings: [FieldSetting] = []
         if normalisesAccept, isUnconfigured("accept", .accept) {
@@ -208,7 +210,7 @@ package enum UnkeyedFields {
         "x-original-url", "x-real-ip", "x-rewrite-url", "x-script-name", "x-url-scheme",
     ]
 
-    /// Returns true if the name in `range` of `bytes`, in any case, is one of them.
+    /// Returns true if the name in `range` of `bytes` holds `_` or, in any case, is in ``names``.
     static func contains(_ bytes: Span<UInt8>, at range: Range<Int>) -> Bool {
         for index in range where bytes[index] == UInt8(ascii: "_") { return true }
         return names.contains { bytes.matchesIgnoringCase($0, at: range) }

@@ -51,7 +51,8 @@ package struct ForwardedRequest: Hashable, Sendable {
 package enum RequestForwarder {
     /// The use of the origin's response.
     package enum Purpose: Hashable, Sendable {
-        /// The response is passed through; the client's request is forwarded as it is.
+        /// The response is passed through, so the client's conditions, range and cache directives
+        /// are forwarded.
         case pass
         /// The complete response is stored, and the client's conditions and range are applied to it
         /// here.
@@ -201,8 +202,8 @@ package enum RequestForwarder {
 
     /// Returns the request line and Host of a GET forwarded for a site's response under `key`.
     ///
-    /// - Returns: `nil` if `key` is not the key of a site's response, or is that of a variant, or
-    ///   if its path may lead above the base path of the origin.
+    /// - Returns: `nil` if `key` is not the key of a site's response over TLS or not, as `isSecure`
+    ///   says, or is that of a variant, or if its path may lead above the base path of the origin.
     package static func requestLineAndHost(
         ofKey key: [UInt8], isSecure: Bool, rules: RequestFieldRules
     ) -> [UInt8]? {
@@ -242,7 +243,8 @@ package enum RequestForwarder {
             self.correlationLines = causeLines
         }
 
-        /// Appends the request line and Host (RFC 9112 §3).
+        /// Appends the request line, whose target begins with the origin's base path, and the Host
+        /// that the rules name (RFC 9112 §3).
         mutating func appendRequestLine(_ request: ForwardedRequest) {
             bytes.reserveCapacity(512 + request.target.count)
             bytes.append(contentsOf: request.method)
@@ -263,6 +265,7 @@ package enum RequestForwarder {
             bytes.appendLineEnd()
         }
 
+        /// Appends the client's forwarded lines, then those of the operator and of this node.
         mutating func append(
             _ lines: [FieldLine], in source: Span<UInt8>, of request: ForwardedRequest
         ) {
@@ -283,6 +286,7 @@ package enum RequestForwarder {
             }
         }
 
+        /// Appends a client's line, unless this node writes, evaluates or omits the field itself.
         private mutating func append(_ line: FieldLine, in source: Span<UInt8>) {
             switch line.id {
             case .host, .contentLength, .expect: return
@@ -342,6 +346,7 @@ package enum RequestForwarder {
             return bytes.matchesIgnoringCase("only-if-cached", at: name)
         }
 
+        /// Appends the line with the number to forward; nothing without one.
         private mutating func appendMaxForwards(_ line: FieldLine, in source: Span<UInt8>) {
             guard case .remaining(let number) = maxForwards else { return }
             bytes.append(source, at: line.name.range)

@@ -104,7 +104,8 @@ package struct ResponseFieldRules: Hashable, Sendable {
         TrailerFields.section(lines.filter { !removes($0, in: bytes) }, in: bytes)
     }
 
-    /// Returns true if `line` is not forwarded.
+    /// Returns true if the origin's `line` is not forwarded: it is removed, replaced, or for this
+    /// node only.
     func removes(_ line: FieldLine, in bytes: Span<UInt8>) -> Bool {
         let name = line.name.range
         // A response carries the id of the request that it is sent to.
@@ -174,6 +175,8 @@ package enum ResponseForwarder {
         bytes.appendLineEnd()
     }
 
+    /// Appends the status line and the lines of the origin that are forwarded, with Trailer only if
+    /// `passesTrailers`.
     private static func appendEndToEndFields(
         _ head: ResponseHead, rules: ResponseFieldRules, passesTrailers: Bool,
         to bytes: inout [UInt8]

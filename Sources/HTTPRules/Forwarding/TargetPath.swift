@@ -19,6 +19,7 @@ enum TargetPath {
         return false
     }
 
+    /// Returns true if `..` segments lead above the start of `path` at any point.
     private static func ascendsAboveRoot(_ path: [UInt8]) -> Bool {
         var depth = 0
         for segment in path.split(whereSeparator: { $0 == 0x2F || $0 == 0x5C }) {

@@ -7,8 +7,8 @@ package enum Upgrade: Hashable, Sendable {
     case none
     /// The request is forwarded with these protocols in Upgrade.
     case forwarded([UInt8])
-    /// The request names a protocol that is not allowed here, without which it might have another
-    /// meaning.
+    /// The request names only protocols that are not allowed here, without which it might have
+    /// another meaning, or it names an allowed one but has a body.
     case refused
 
     /// Decides how the Upgrade of a request is handled.
@@ -74,6 +74,7 @@ package enum Upgrade: Hashable, Sendable {
         return !switched.isEmpty && switched.allSatisfy(names.contains)
     }
 
+    /// Returns the members of all lines with this name.
     private static func elements(
         _ name: FieldName, _ lines: [FieldLine], in bytes: Span<UInt8>
     ) -> [Range<Int>] {

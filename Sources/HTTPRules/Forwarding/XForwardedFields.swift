@@ -8,7 +8,7 @@ package import Ground
 package struct XForwardedFields: Hashable, Sendable {
     /// The client's address as the first trusted proxy saw it; `nil` if no field reports it.
     package let client: IPAddress?
-    /// True if X-Forwarded-For is present, even if it holds no valid address.
+    /// True if X-Forwarded-For is present and not empty, even if it holds no valid address.
     package let hasClientField: Bool
     /// True if the request was made over TLS; `nil` if no field reports it.
     package let isSecure: Bool?
@@ -18,7 +18,8 @@ package struct XForwardedFields: Hashable, Sendable {
     /// Parses `lines`, whose extents lie in `bytes`.
     ///
     /// The client is the last address in X-Forwarded-For that is not one of `proxies`: each proxy
-    /// appends the address it sees. Of scheme and host the last value counts.
+    /// appends the address it sees. If all of them, or all after the last invalid member, are
+    /// proxies, the first of these counts. Of scheme and host the last value counts.
     package init(_ lines: [FieldLine], in bytes: Span<UInt8>, proxies: [Network]) {
         var passed: [Range<Int>] = []
         var scheme: Range<Int>?

@@ -146,6 +146,7 @@ struct ISOMediaHeader: ImageHeaderParser {
         return nil
     }
 
+    /// Requests the next brand; after the last, leaves `ftyp` if one was that of an image.
     private mutating func needBrand() -> ImageHeaderOutcome? {
         guard let end = openBoxes.last?.end, end - neededRange.upperBound >= 4 else {
             return brands.isImage ? leave() : .otherFormat
@@ -164,7 +165,8 @@ struct ISOMediaHeader: ImageHeaderParser {
         return nil
     }
 
-    /// Continues after the innermost box.
+    /// Continues after the innermost box, or ends with the largest size if that box held all sizes
+    /// that count.
     private mutating func leave() -> ImageHeaderOutcome? {
         guard let box = openBoxes.popLast() else { return .unreadable }
         // A sequence is shown by its tracks, any other file by its items.

@@ -90,6 +90,7 @@ package struct ImageProbe: Sendable {
         read(first.span)
     }
 
+    /// Passes the parser each range that it requires and buffers an incomplete one.
     private mutating func read(_ bytes: Span<UInt8>) {
         var index = 0
         while result == .needsMore, let wanted = header?.neededRange {
@@ -115,6 +116,7 @@ package struct ImageProbe: Sendable {
         }
     }
 
+    /// Sets the result by the outcome and the declared type, and drops the parser.
     private mutating func apply(_ outcome: ImageHeaderOutcome) {
         guard let header else { return }
         let isDeclared = declared.map { header.matches($0) } ?? false

@@ -69,6 +69,7 @@ struct JXLHeader: ImageHeaderParser {
         return nil
     }
 
+    /// Requests the next byte of the codestream, or the next box at the end of a part.
     private mutating func needCodestream() -> ImageHeaderOutcome? {
         let next = neededRange.upperBound
         guard next < boxEnd else { return isPart ? needBox() : .unreadable }

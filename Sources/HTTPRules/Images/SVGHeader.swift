@@ -18,6 +18,7 @@ struct SVGHeader: ImageHeaderParser {
     /// The first bytes of the root's name, without its prefix.
     private var name: [UInt8] = []
 
+    /// The construct in which the next character lies.
     private enum State {
         /// Between markup.
         case text
@@ -31,6 +32,7 @@ struct SVGHeader: ImageHeaderParser {
         case instruction
         /// In the document type declaration, or in a declaration inside its brackets.
         case declaration
+        /// In the name of the root element.
         case name
     }
 

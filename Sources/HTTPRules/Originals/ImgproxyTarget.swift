@@ -36,6 +36,7 @@ enum ImgproxyTarget {
         case encrypted
     }
 
+    /// Returns how the source that begins at the segment `index` is written.
     private static func kind(of segments: [ArraySlice<UInt8>], at index: Int) -> Kind {
         // The last segment cannot be a marker, because nothing follows it.
         guard index + 1 < segments.count else { return .base64 }

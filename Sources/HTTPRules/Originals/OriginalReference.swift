@@ -25,6 +25,8 @@ struct OriginalReference: Hashable {
         return made == .normalised ? key : nil
     }
 
+    /// Returns the URL, or a name joined with `base`; `nil` for a scheme other than http and https,
+    /// or a name that cannot be joined.
     private func absolute(against base: OriginalBase?) -> [UInt8]? {
         guard let rest = schemeEnd else { return base?.joined(with: text) }
         guard Self.isURL(text) else { return nil }
@@ -110,7 +112,8 @@ extension OriginalBase: CustomStringConvertible {
 
 /// The URLs of the image optimiser of Next.js ("Image component"): `/_next/image?url=URL&w=…&q=…`.
 enum NextImageTarget {
-    /// Returns the value of the only `url`: a path of the site, or an absolute URL.
+    /// Returns the value of the only `url`: a path of the site, or an absolute URL; `nil` for any
+    /// other target.
     ///
     /// The optimiser rejects everything else, including two of them and a URL without a scheme.
     static func reference(_ target: SplitTarget, of origin: BaseURL) -> OriginalReference? {
@@ -131,7 +134,7 @@ enum NextImageTarget {
 
 /// The URLs of wsrv.nl, formerly images.weserv.nl ("Quick reference"): `/?url=URL&w=…`.
 enum WeservTarget {
-    /// Returns the value of the first `url`.
+    /// Returns the value of the first `url`; `nil` if the target is not `/?…` or has none.
     ///
     /// A value without a scheme is an http URL; one that begins with `ssl:` or two slashes is an
     /// https URL.
@@ -151,7 +154,7 @@ enum WeservTarget {
         return OriginalReference(text: url, base: .http)
     }
 
-    /// The service matches parameter names case-insensitively.
+    /// Returns true for the parameter `url` in any case, as the service does.
     private static func isURL(_ parameter: SplitTarget.Parameter) -> Bool {
         parameter.name.map(ASCII.lowercased).elementsEqual("url".utf8)
     }

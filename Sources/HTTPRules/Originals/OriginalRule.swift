@@ -74,6 +74,7 @@ package struct OriginalRule: Hashable, Sendable {
         }
     }
 
+    /// Returns true for a path that has no query, no illegal bytes, and no slash at its end.
     private static func isMount(_ word: ArraySlice<UInt8>) -> Bool {
         word.last != UInt8(ascii: "/")
             && word.allSatisfy {

@@ -56,8 +56,11 @@ struct OriginalTemplate: Hashable, Sendable {
     }
 
     enum Query: Hashable, Sendable {
+        /// Any query of a target is ignored.
         case ignored
+        /// The query is a part of the original: `?*`.
         case ofOriginal
+        /// A target must have these parameters, and may have others.
         case parameters([Parameter])
     }
 
@@ -117,12 +120,15 @@ extension OriginalTemplate {
         var isInQuery = false
     }
 
+    /// Returns the original, decoded unless it was matched verbatim; `nil` if an escape in it is
+    /// malformed.
     private func text(of found: Match) -> [UInt8]? {
         let isRaw = found.placeholder.isStarred && !PercentEncoding.isEscapedURL(found.value)
         if isRaw { return Array(found.value) }
         return PercentEncoding.decoded(found.value, plusIsSpace: found.isInQuery)
     }
 
+    /// Returns true if the path of a target matches; sets `found` if the original is in it.
     private func matches(_ target: ArraySlice<UInt8>, _ found: inout Match?) -> Bool {
         var rest = target
         let last = path.lastIndex { if case .placeholder = $0 { true } else { false } }
@@ -157,6 +163,7 @@ extension OriginalTemplate {
         text[..<(text.dropFirst().firstIndex { $0 == stop } ?? text.endIndex)]
     }
 
+    /// Returns true if the query of a target matches; sets `found` if the original is in it.
     private func matches(_ target: SplitTarget, _ found: inout Match?) -> Bool {
         guard case .parameters(let wanted) = query else { return true }
         var values: [ArraySlice<UInt8>?] = Array(repeating: nil, count: wanted.count)

@@ -31,6 +31,7 @@ struct OriginalTemplateParser {
         return OriginalTemplate(path: path, query: query)
     }
 
+    /// Parses the parameters of a template, whose values are each a text or one placeholder.
     private mutating func parameters(
         _ query: ArraySlice<UInt8>
     ) throws(OriginalRuleFault) -> [OriginalTemplate.Parameter] {
@@ -83,6 +84,7 @@ struct OriginalTemplateParser {
         return pieces
     }
 
+    /// Returns the bytes of `text`; throws if one of them needs an escape or is a closing brace.
     private static func literal(
         _ text: ArraySlice<UInt8>
     ) throws(OriginalRuleFault) -> [UInt8] {

@@ -36,7 +36,7 @@ package struct SiteOriginals: Sendable {
     /// keys.
     ///
     /// An original below the site's own origin is also listed under the URL by which the site's
-    /// clients know it.
+    /// clients know it, which begins with `//`.
     package func urls(ofKey key: [UInt8]) -> [[UInt8]] {
         let name = URLName.name(ofKey: key)
         let slash = name.firstIndex(of: UInt8(ascii: "/")) ?? name.endIndex

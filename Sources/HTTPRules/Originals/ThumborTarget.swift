@@ -22,7 +22,9 @@ enum ThumborTarget {
     /// The minimum length of a signature in bytes: that of an HMAC-SHA1 in base64.
     private static let signatureBytesMin = 28
 
-    /// Returns the image; a URL without a scheme gets the one of thumbor's loader.
+    /// Returns the image; `nil` if the target has no signature or no image.
+    ///
+    /// An image without a scheme is an http URL, as for thumbor's loader.
     static func reference(_ target: SplitTarget) -> OriginalReference? {
         // thumbor itself ignores the query.
         let path = target.path

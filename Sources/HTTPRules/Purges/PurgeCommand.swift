@@ -70,6 +70,7 @@ package struct PurgeCommand: Hashable, Sendable {
         return all + [own]
     }
 
+    /// Returns true for `Fastly-Soft-Purge: 1`, false for 0 or without the field.
     private static func parseSoft(
         _ lines: [FieldLine], in bytes: Span<UInt8>
     ) throws(PurgeCommandFault) -> Bool {
@@ -89,7 +90,7 @@ package struct PurgeCommand: Hashable, Sendable {
 
 /// The reason why a PURGE request is invalid; nothing was purged.
 package enum PurgeCommandFault: Error, Hashable, Sendable {
-    /// The value of Fastly-Soft-Purge is neither 0 nor 1.
+    /// The value of Fastly-Soft-Purge is neither 0 nor 1, or the field comes twice.
     case softPurgeValue
     case tooManyTags
     case target(PurgeTargetFault)

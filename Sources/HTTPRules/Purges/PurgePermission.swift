@@ -18,7 +18,7 @@ package struct PurgePermission: Hashable, Sendable {
         case allowed
         /// No client may purge.
         case notConfigured
-        /// Other clients may purge.
+        /// This client may not purge, but others may.
         case refused(Refusal)
     }
 

@@ -12,7 +12,7 @@ extension PurgeTarget {
     package static func url(
         parsing text: [UInt8], bytesMax: Int = CacheKey.bytesMaxDefault
     ) throws(PurgeTargetFault) -> PurgeTarget {
-        .url(try contains(of: text, bytesMax: bytesMax))
+        .url(try canonicalName(of: text, bytesMax: bytesMax))
     }
 
     /// Returns the target for all URLs that begin with `text`.
@@ -33,7 +33,7 @@ extension PurgeTarget {
         let slash = text.firstIndex(of: UInt8(ascii: "/")) ?? text.endIndex
         let isURL = text[slash...].starts(with: "//".utf8)
         let url = isURL ? text : Array("//".utf8) + text
-        return prefix(named: try contains(of: url, bytesMax: bytesMax)[...])
+        return prefix(named: try canonicalName(of: url, bytesMax: bytesMax)[...])
     }
 
     /// Returns the target for all responses with the tag `text`.
@@ -57,7 +57,8 @@ extension PurgeTarget {
         return .prefix(host: Array(name[..<slash]), path: path.count > 1 ? Array(path) : [])
     }
 
-    private static func contains(
+    /// Returns the canonical name of the URL `text`, whose scheme may be missing before `//`.
+    private static func canonicalName(
         of text: [UInt8], bytesMax: Int
     ) throws(PurgeTargetFault) -> [UInt8] {
         let url = text.starts(with: "//".utf8) ? Array("http:".utf8) + text : text
@@ -184,7 +185,7 @@ struct PurgeURL {
     /// Returns the target at a site with this origin that the origin serves under the name; `nil`
     /// if there is none.
     private func target(behind origin: BaseURL) -> ArraySlice<UInt8>? {
-        guard let base = Self.contains(of: origin) else { return nil }
+        guard let base = Self.canonicalName(of: origin) else { return nil }
         if name.starts(with: base), name[base.count...].first == UInt8(ascii: "/") {
             return name[base.count...]
         }
@@ -198,8 +199,9 @@ struct PurgeURL {
         return next == Self.slash || isHost && next == UInt8(ascii: ":") ? [Self.slash] : nil
     }
 
-    /// Returns the canonical name of the base URL, without a slash at its end.
-    private static func contains(of origin: BaseURL) -> [UInt8]? {
+    /// Returns the canonical name of the base URL, without a slash at its end; `nil` if it has no
+    /// canonical form.
+    private static func canonicalName(of origin: BaseURL) -> [UInt8]? {
         let url = Array((origin.description + "/").utf8)
         var key: [UInt8] = []
         let result = CacheKey.normalise(url: url.span, at: 0..<url.count, into: &key)
@@ -210,8 +212,8 @@ struct PurgeURL {
 
     /// Returns the names of what `site` serves for `target` at the host of `url`.
     ///
-    /// There are two if the site names a scheme's default port, and none if the target can have no
-    /// key.
+    /// Two, which differ only if the site names a scheme's default port; none if the target can
+    /// have no key.
     private func names(
         _ url: OriginURL, _ key: [UInt8], _ target: ArraySlice<UInt8>, at site: Site
     ) -> [[UInt8]] {

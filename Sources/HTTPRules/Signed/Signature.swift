@@ -8,8 +8,9 @@ package struct Signature: Hashable, Sendable {
     /// The length of a signature in letters.
     package static let textBytesCount = 43
 
-    /// The bytes as one big-endian number of 256 bits.
+    /// The first 16 bytes as a big-endian number.
     private var high: UInt128 = 0
+    /// The last 16 bytes as a big-endian number.
     private var low: UInt128 = 0
 
     /// Creates the signature from its 32 bytes.

@@ -67,7 +67,7 @@ package struct SignedTarget: Hashable, Sendable {
         var fault: SignatureFault?
         while start <= target.count {
             let end = delimiter(target, from: start, UInt8(ascii: "&"))
-            switch contains(target, at: start..<end) {
+            switch parameterName(target, at: start..<end) {
             case .signature:
                 if signature != nil { return .malformed(.signatureDuplicated) }
                 signature = start..<end
@@ -90,6 +90,8 @@ package struct SignedTarget: Hashable, Sendable {
             target, expires: expires, signature: signature, base: range.lowerBound)
     }
 
+    /// Parses the values of the two parameters; `base` is the offset of `target` in the bytes that
+    /// extents refer to.
     private static func parse(
         _ target: Span<UInt8>, expires: Range<Int>?, signature: Range<Int>, base: Int
     ) -> SignedTargetParse {
@@ -130,7 +132,7 @@ package struct SignedTarget: Hashable, Sendable {
     /// Returns which of the two names the parameter in `range` has, with or without a value; `nil`
     /// for others.
     @inline(__always)
-    private static func contains(_ target: Span<UInt8>, at range: Range<Int>) -> Name? {
+    private static func parameterName(_ target: Span<UInt8>, at range: Range<Int>) -> Name? {
         guard let first = range.first else { return nil }
         switch target[first] {
         case UInt8(ascii: "e"): return isNamed("expires", target, at: range) ? .expires : nil
@@ -156,7 +158,7 @@ package struct SignedTarget: Hashable, Sendable {
     }
 }
 
-/// The result of checking a signature.
+/// The result of checking the signature of a request's URL.
 package enum SignatureResult: Hashable, Sendable {
     /// The URL was signed with one of the keys and is valid until this time; `nil` if it never
     /// expires.

@@ -27,6 +27,7 @@ package enum SigningKeyFault: Error, Hashable, Sendable {
     /// The file holds no key.
     case noKeys
     case tooMany(Int)
+    /// The text before the colon is empty or not a name.
     case name(line: Int)
     /// A line holds a byte other than visible ASCII, such as a space.
     case byte(line: Int)
@@ -83,6 +84,7 @@ extension SigningKey {
         return keys
     }
 
+    /// Parses a line `SECRET` or `NAME:SECRET`.
     private static func key(
         _ text: ArraySlice<UInt8>, line: Int
     ) throws(SigningKeyFault) -> SigningKey {

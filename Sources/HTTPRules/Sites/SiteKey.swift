@@ -54,6 +54,7 @@ package enum SiteKey {
             isSecure: isSecure, to: &key)
     }
 
+    /// Appends a key that begins with `prefix` or, if that is empty, with the requested authority.
     private static func append(
         prefix: [UInt8], host: Range<Int>, in bytes: Span<UInt8>,
         path: Range<Int>, of target: Span<UInt8>, isSecure: Bool, to key: inout [UInt8]

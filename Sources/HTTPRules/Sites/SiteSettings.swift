@@ -148,8 +148,8 @@ package struct SiteSettings: Hashable, Sendable {
     package var originPins: [String] = []
 
     // Responses to clients
-    /// The max-age that clients receive instead of the origin's Cache-Control; `nil` for the
-    /// origin's own.
+    /// The max-age that clients receive with stored, shareable responses instead of the origin's
+    /// Cache-Control and Expires; `nil` for the origin's own.
     package var clientTTL: Interval?
     /// True if references to the origin in responses are rewritten to the site.
     package var rewritesLocation = true

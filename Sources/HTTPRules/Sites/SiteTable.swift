@@ -97,6 +97,8 @@ package struct SiteTable: Equatable, Sendable {
         return row(bytes, authority) ?? content.catchAll
     }
 
+    /// Returns the index of the site that names the host, and the port if one names both; `nil` if
+    /// no site but `*` can serve the authority.
     private func row(_ bytes: Span<UInt8>, _ authority: SiteAuthority) -> Int? {
         let rows = content.rows
         var low = 0

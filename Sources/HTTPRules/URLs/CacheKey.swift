@@ -104,7 +104,8 @@ package enum CacheKey {
         return bad
     }
 
-    /// Normalises the URL in `scratch` in place.
+    /// Replaces the URL in `scratch` with its canonical form; if that is refused, the content is
+    /// undefined.
     private static func finish(_ scratch: inout [UInt8], bytesMax: Int) -> CacheKeyResult {
         let count = scratch.count
         if CanonicalForm.isCanonical(

@@ -65,6 +65,7 @@ enum CanonicalForm {
         return index
     }
 
+    /// Returns the end of the IPv6 literal at the start of `range`; `nil` if it is not canonical.
     private static func ipv6(_ bytes: Span<UInt8>, at range: Range<Int>) -> Int? {
         var end = range.lowerBound + 1
         while end < range.upperBound, bytes[end] != UInt8(ascii: "]") { end += 1 }
@@ -97,6 +98,7 @@ enum CanonicalForm {
         return index
     }
 
+    /// Returns true if path and query, which begin at `path`, are canonical.
     @inline(__always)
     private static func target(_ url: Span<UInt8>, from path: Int, escapes: Escapes) -> Bool {
         var index = path

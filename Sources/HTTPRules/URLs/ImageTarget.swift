@@ -52,6 +52,8 @@ package enum ImageTarget {
         [0x2F, 0x76, 0x31, 0x2F, 0x69, 0x6D, 0x61, 0x67, 0x65]
     }
 
+    /// Parses the query, which may have only one parameter; `base` is the offset of `target` in the
+    /// bytes that the result refers to.
     @inline(__always)
     private static func parameters(
         _ target: Span<UInt8>, from first: Int, base: Int

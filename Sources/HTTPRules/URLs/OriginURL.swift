@@ -56,7 +56,7 @@ package struct AbsoluteURL {
     /// The path and query, without a fragment.
     package let target: Range<Int>
 
-    /// Parses a URL; `nil` if there is no scheme.
+    /// Splits a URL without validating it; `nil` if it has no `://`.
     package init?(_ url: [UInt8]) {
         guard let colon = url.firstRange(of: Array("://".utf8)) else { return nil }
         isSecure = String(decoding: url[..<colon.lowerBound], as: UTF8.self).lowercased() == "https"

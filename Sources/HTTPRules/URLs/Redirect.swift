@@ -39,6 +39,7 @@ package enum RedirectTarget {
             url: absolute.span, at: 0..<absolute.count, into: &scratch, bytesMax: bytesMax)
     }
 
+    /// Returns the absolute URL, not yet normalised; `location` itself if `key` is not canonical.
     private static func absolute(_ location: [UInt8], against key: [UInt8]) -> [UInt8] {
         if hasScheme(location) { return location }
         guard let url = OriginURL(canonical: key.span, at: 0..<key.count) else {

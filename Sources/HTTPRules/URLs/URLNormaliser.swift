@@ -14,7 +14,8 @@ struct URLNormaliser {
         self.sourceEnd = sourceEnd
     }
 
-    /// Appends the canonical form of the URL that `bytes` holds.
+    /// Appends the canonical form of the URL that `bytes` holds, after the URL itself; throws if
+    /// the URL is refused or its canonical form is longer than `bytesMax`.
     static func append(to bytes: inout [UInt8], bytesMax: Int) throws(URLRefusal) {
         guard !bytes.isEmpty else { throw .empty }
         let count = bytes.count
@@ -39,6 +40,7 @@ struct URLNormaliser {
         byte < 0x20 || byte == 0x7F
     }
 
+    /// Copies the scheme and the two slashes after it.
     private mutating func scheme(_ bytes: inout [UInt8]) throws(URLRefusal) {
         if bytes.span.matchesIgnoringCase("http://", at: 0..<min(7, sourceEnd)) {
             index = 7
@@ -51,6 +53,7 @@ struct URLNormaliser {
         bytes.append(contentsOf: secure ? "https://".utf8 : "http://".utf8)
     }
 
+    /// Copies the host and a port other than the scheme's default; user info is refused.
     private mutating func authority(_ bytes: inout [UInt8]) throws(URLRefusal) {
         let start = index
         var end = start
@@ -61,7 +64,7 @@ struct URLNormaliser {
         if start < end, bytes[start] == UInt8(ascii: "[") {
             try ipv6(&bytes, end: end)
         } else {
-            try contains(&bytes, end: end)
+            try appendHost(to: &bytes, end: end)
         }
         if index < end { try port(&bytes, end: end) }
         index = end
@@ -72,7 +75,7 @@ struct URLNormaliser {
     }
 
     /// Copies a name or an IPv4 address, up to `end` or the colon before it.
-    private mutating func contains(_ bytes: inout [UInt8], end: Int) throws(URLRefusal) {
+    private mutating func appendHost(to bytes: inout [UInt8], end: Int) throws(URLRefusal) {
         let start = index
         let written = bytes.count
         while index < end, bytes[index] != UInt8(ascii: ":") {
@@ -103,6 +106,7 @@ struct URLNormaliser {
         }
     }
 
+    /// Copies the IPv6 address in brackets at `index` in its canonical spelling.
     private mutating func ipv6(_ bytes: inout [UInt8], end: Int) throws(URLRefusal) {
         let start = index + 1
         var close = start
@@ -163,8 +167,8 @@ struct URLNormaliser {
         _ = Self.removeDots(&bytes, segment: segment, root: root)
     }
 
-    /// Removes the last segment if it is `.` or `..`, so that the rest ends in a slash; returns
-    /// true if it did.
+    /// Removes the last segment if it is `.`, or `..` together with the one before it, so that the
+    /// rest ends in a slash; returns true if it did.
     private static func removeDots(_ bytes: inout [UInt8], segment: Int, root: Int) -> Bool {
         let count = bytes.count - segment
         guard count == 1 || count == 2, bytes[segment] == UInt8(ascii: "."),
@@ -217,6 +221,7 @@ struct URLNormaliser {
         index += 3
     }
 
+    /// Appends a percent sign and two digits in upper case.
     static func appendEscape(_ byte: UInt8, to bytes: inout [UInt8]) {
         bytes.append(UInt8(ascii: "%"))
         bytes.append(hexDigit(byte >> 4))

@@ -147,6 +147,7 @@ extension SettingKey: AnySettingKey {
         (entry?.value as? Holder)?.value ?? defaultValue
     }
 
+    /// The wrapper of a value in an entry, a type of its own for each type of value.
     private struct Holder: Sendable {
         let value: Value
     }

@@ -36,7 +36,8 @@ package struct SettingType<Value: Sendable>: Sendable {
         self.text = text
     }
 
-    /// Returns the type of the same values and `nil`, which `word` stands for.
+    /// Returns the type of the same values and of `nil`, which is written as `word`; values for
+    /// which `isNone` returns true are read as `nil` too.
     private func orNone(
         _ word: String, kind: SettingKind, where isNone: @escaping @Sendable (Value) -> Bool
     ) -> SettingType<Value?> {
@@ -220,7 +221,7 @@ extension SettingType<String> {
 // MARK: Addresses
 
 extension SettingType<ListenAddress> {
-    /// The type of a numeric address and a port.
+    /// The type of a numeric address or `localhost`, and a port.
     static var address: SettingType {
         SettingType(
             SettingKind(
@@ -231,7 +232,7 @@ extension SettingType<ListenAddress> {
 }
 
 extension SettingType<ListenAddress?> {
-    /// The type of a numeric address and a port, or of `off`, which means `nil`.
+    /// The type of a numeric address or `localhost`, and a port, or of `off`, which means `nil`.
     static var addressOrOff: SettingType {
         let addresses = SettingType<ListenAddress>.address
         var kind = addresses.kind
@@ -302,7 +303,8 @@ package struct PlainSite: Hashable, Sendable {
     /// The base of the URLs that its responses come from.
     package let origin: BaseURL
 
-    /// Parses the Host pattern before the first `=` and the base URL after it.
+    /// Parses the Host pattern before the first `=` and the base URL after it; `nil` if either is
+    /// invalid.
     init?(_ text: String) {
         let parts = text.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
         guard parts.count == 2, let pattern = SitePattern(String(parts[0])),

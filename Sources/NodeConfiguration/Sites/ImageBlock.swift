@@ -6,9 +6,10 @@ import Telemetry
 package struct ImageSettings: Hashable, Sendable {
     /// The settings, with the defaults for images.
     package var settings = SiteSettings.images
-    /// The given options as they are listed, in the order of ``SiteOption``.
+    /// The options given in this block itself as they are listed, in the order of ``SiteOption``.
     var shownOptions: [SiteBlock.Line] = []
-    /// True if the operator has given how long stale images are served while an origin fails.
+    /// True if the operator has given, here or for all images, how long stale images are served
+    /// while an origin fails.
     package var hasExplicitGrace = false
 
     /// Creates the defaults.
@@ -90,7 +91,10 @@ package struct ImageBlock: Hashable, Sendable {
         if faults.count > before { return nil }
     }
 
-    /// Parses options on top of `defaults`; `origin` is `nil` for all images.
+    /// Parses options on top of `defaults`; returns `nil` and adds at least one fault if anything
+    /// is wrong.
+    ///
+    /// `origin` is the pattern of the origins as written, or `nil` for all images.
     private static func parse(
         _ texts: [RawSiteBlock.Option], origin: String?, in file: String,
         _ defaults: ImageSettings, _ faults: inout [SiteFault]
@@ -153,7 +157,8 @@ package struct ImageBlock: Hashable, Sendable {
             : (["images"] + shown.map { "\($0.name): \($0.yaml)" }).joined(separator: ", ")
     }
 
-    /// Reads the values of request fields that are given as files of their own.
+    /// Reads the values of request fields that are given as files of their own, which only blocks
+    /// in ``origins`` may have.
     mutating func readFieldFiles() throws(ConfigurationError) {
         for index in origins.indices {
             try origins[index].settings.settings.readFieldFiles(of: origins[index].subject)

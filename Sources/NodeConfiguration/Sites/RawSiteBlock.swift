@@ -1,6 +1,6 @@
 import Yams
 
-/// The block of one site in a configuration file, as texts.
+/// The block of one site, or of the images from some origins, in a configuration file, as texts.
 struct RawSiteBlock {
     /// The value of a key.
     enum Value {
@@ -26,14 +26,17 @@ struct RawSiteBlock {
     /// A key with its value.
     typealias Option = (key: ConfigurationFile.LocatedText, value: Value)
 
-    /// The key of the block: the site's host pattern.
+    /// The key of the block: the site's host pattern, or the pattern of the origins.
     let pattern: ConfigurationFile.LocatedText
     /// The options, in the order of the file.
     let options: [Option]
 }
 
 extension RawSiteBlock {
-    /// Returns the blocks of a mapping of sites; `nil` if it is not a mapping with plain keys.
+    /// Returns the blocks of a mapping of sites or of image origins, in which a text instead of a
+    /// block gives only the origin; empty for an empty node.
+    ///
+    /// Returns `nil` unless the node is a mapping of plain keys to texts or mappings.
     static func sites(under node: Yams.Node) -> [RawSiteBlock]? {
         if let scalar = node.scalar, scalar.string.isEmpty, scalar.style == .plain { return [] }
         guard let mapping = node.mapping else { return nil }
@@ -52,7 +55,8 @@ extension RawSiteBlock {
         return sites
     }
 
-    /// Returns the options of a block; `nil` if it is not a mapping with plain keys.
+    /// Returns the options of a block, empty for an empty node; `nil` if it is not a mapping with
+    /// plain keys.
     static func options(of node: Yams.Node) -> [Option]? {
         if let scalar = node.scalar, scalar.string.isEmpty, scalar.style == .plain { return [] }
         guard let mapping = node.mapping else { return nil }
@@ -141,7 +145,8 @@ extension RawSiteBlock.Value {
         return values
     }
 
-    /// Returns the pairs of a mapping, or of a list of `name=value`.
+    /// Returns the pairs of a mapping, or of a list of `name=value`; a value as `{file: PATH}` is
+    /// an error.
     func pairs() throws(SiteOptionError) -> [RawSiteBlock.Pair] {
         if case .pairs(let pairs) = self {
             guard !pairs.contains(where: \.isFile) else { throw wrongTypeError }

@@ -94,8 +94,8 @@ extension ConfigurationValues {
     /// The settings of sites and images in one line each, without secrets.
     var siteTexts: [String] { sites.map(\.text) + [images.text].filter { !$0.isEmpty } }
 
-    /// Returns the faults of duplicate sites, of too many sites, and of settings that conflict with
-    /// the node's.
+    /// Returns the faults of duplicate sites, of too many sites, and of settings of sites and
+    /// images that conflict with the node's or with a site's origin.
     func siteFaults() -> [ConfigurationError] {
         let sites = sites
         var faults: [ConfigurationError] = []

@@ -5,11 +5,11 @@ package import Telemetry
 package struct SiteFault: Error, Hashable, CustomStringConvertible {
     /// The kind of fault.
     package enum Problem: Hashable, Sendable {
-        /// The key of the block is not a host.
+        /// The key of the block is not a host or, for images, not a pattern of origins.
         case pattern
         /// The key of the block is given twice.
         case duplicate
-        /// A key is not an option of a site; `nearest` is one with a similar name.
+        /// A key is not an option of its block; `nearest` is one with a similar name.
         case unknownKey(nearest: SiteOption?)
         /// The site has no origin.
         case missingOrigin
@@ -41,7 +41,7 @@ package struct SiteFault: Error, Hashable, CustomStringConvertible {
         self.problem = problem
     }
 
-    /// Returns this fault for the images from `origin`; `nil` for all images.
+    /// Returns this fault as one of the images from `origin`, or of all images if that is `nil`.
     func forImages(from origin: String?) -> SiteFault {
         var fault = self
         fault.imageOrigin = origin

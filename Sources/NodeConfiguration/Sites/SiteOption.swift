@@ -108,7 +108,8 @@ extension SiteOption {
     package static let table: [SiteOption] = Mirror(reflecting: all).children
         .compactMap { $0.value as? SiteOption }
 
-    /// Returns the options of a block, those first that images have in general.
+    /// Returns the options of a block in the order of the table; for ``Scope/imageOrigins``, those
+    /// come first that all images may have.
     package static func options(of scope: Scope) -> [SiteOption] {
         let options = table.filter { $0.scope.isSuperset(of: scope) }
         guard scope == .imageOrigins else { return options }

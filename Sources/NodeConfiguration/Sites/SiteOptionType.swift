@@ -14,7 +14,7 @@ struct SiteOptionType<Value: Sendable>: Sendable {
     /// Returns a value as in the file; `nil` for one that stands for the absence of the option.
     let text: @Sendable (Value) -> String?
 
-    /// Creates a type of values that are one text, which `read` returns `nil` for if it is invalid.
+    /// Creates a type whose values are single texts; `read` returns `nil` for an invalid one.
     fileprivate init(
         _ allowed: String, example: String, one read: @escaping @Sendable (String) -> Value?,
         text: @escaping @Sendable (Value) -> String?
@@ -36,7 +36,8 @@ struct SiteOptionType<Value: Sendable>: Sendable {
 }
 
 extension SiteOptionType<[String]> {
-    /// Creates a type of lists whose elements `read` returns `nil` for if they are invalid.
+    /// Returns the type of lists whose elements are read by `read`, which returns `nil` for an
+    /// invalid one.
     static func list(
         _ allowed: String, example: String, of read: @escaping @Sendable (String) -> String?
     ) -> SiteOptionType {
@@ -46,7 +47,8 @@ extension SiteOptionType<[String]> {
             text: { $0.isEmpty ? nil : "[\($0.joined(separator: ", "))]" })
     }
 
-    /// Returns the type of the values that `make` creates of these lists.
+    /// Returns the type of the values that `make` creates of these lists, and that `names` turns
+    /// back into lists.
     func map<Other>(
         _ make: @escaping @Sendable ([String]) -> Other,
         names: @escaping @Sendable (Other) -> [String]

@@ -73,7 +73,7 @@ enum SiteText {
         return rules
     }
 
-    /// Returns the media type or range in lower case.
+    /// Returns the media type or range in lower case; `nil` if it is malformed or `*/*`.
     static func mediaRange(_ text: String) -> String? {
         let parts = text.split(separator: "/", omittingEmptySubsequences: false)
         guard parts.count == 2, parts[0] != "*",
@@ -83,7 +83,7 @@ enum SiteText {
         return text.lowercased()
     }
 
-    /// Returns the name of a query parameter, which may end with `*`.
+    /// Returns the text if it is the name of a query parameter, or a prefix of such names and `*`.
     static func parameter(_ text: String) -> String? {
         let name = text.hasSuffix("*") ? text.dropLast() : text[...]
         let isName = name.utf8.allSatisfy { byte in
@@ -92,7 +92,7 @@ enum SiteText {
         return !name.isEmpty && isName ? text : nil
     }
 
-    /// Parses the freshness lifetimes by status.
+    /// Parses the freshness lifetimes by status, sorted by status; a status may be given once.
     static func statusTTLs(
         _ value: RawSiteBlock.Value
     ) throws(SiteOptionError) -> [SiteSettings.StatusTTL] {
@@ -111,7 +111,10 @@ enum SiteText {
         return found.sorted { $0.status < $1.status }
     }
 
-    /// Parses fields and their values; `mayBe` returns the lower-case name of a permitted field.
+    /// Parses fields and their values, each field once; `mayBe` returns the lower-case name of a
+    /// permitted field.
+    ///
+    /// With `isSecret`, values may be in files, and the placeholder of a hidden value is refused.
     static func fields(
         _ value: RawSiteBlock.Value, isSecret: Bool, _ mayBe: (String) -> String?
     ) throws(SiteOptionError) -> [SiteSettings.Field] {

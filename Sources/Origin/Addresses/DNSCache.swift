@@ -114,6 +114,7 @@ package struct DNSCache: Sendable {
         entries[host]?.expiresAt = now
     }
 
+    /// Stores a resolution; of too many names, the tenth that was used least recently is dropped.
     private mutating func store(
         _ response: Resolution, of host: String, for lifetime: Interval, now: Instant
     ) {

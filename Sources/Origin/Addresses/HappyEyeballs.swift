@@ -68,7 +68,8 @@ package struct HappyEyeballs: Sendable {
     /// True while an attempt is in a TLS handshake.
     package var isHandshaking: Bool { !handshaking.isEmpty }
 
-    /// Records that an attempt failed, and returns the next action.
+    /// Records that an attempt failed, and starts the next one if a target is left; ignores an
+    /// attempt given up.
     package mutating func attemptFailed(_ attempt: Int, reason: String, now: Instant) -> Step {
         guard let index = running.firstIndex(of: attempt) else { return .wait }
         running.remove(at: index)
@@ -82,6 +83,8 @@ package struct HappyEyeballs: Sendable {
         return next(now) ?? .wait
     }
 
+    /// Starts the next attempt, in place of the oldest if two are in progress; `nil` if no target
+    /// is left.
     private mutating func next(_ now: Instant) -> Step? {
         guard let target = remainingTargets.popFirst() else { return nil }
         attemptsStarted += 1

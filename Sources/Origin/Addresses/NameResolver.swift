@@ -42,10 +42,12 @@ package struct SystemResolver: NameResolver {
             }
     }
 
-    /// `EAI_NODATA` and `EAI_ADDRFAMILY`, which glibc's netdb.h defines only for GNU programs.
+    /// `EAI_NODATA`, which glibc's netdb.h defines only for GNU programs.
     private static let noData: Int32 = -5
+    /// `EAI_ADDRFAMILY`, like ``noData``.
     private static let noAddressOfFamily: Int32 = -9
 
+    /// Queries `getaddrinfo` and returns the distinct addresses in its order; blocks.
     private static func lookUp(_ host: String) throws(ResolveFailure) -> [IPAddress] {
         var hints = unsafe addrinfo()
         unsafe hints.ai_family = AF_UNSPEC
@@ -99,6 +101,7 @@ final class NameLookups {
     /// Maximum number of concurrent look-ups.
     private let countMax: Int
     private let now: @Sendable () -> Instant
+    /// Look-ups in progress by name.
     private var running: [String: EventLoopFuture<[IPAddress]>] = [:]
 
     /// Creates look-ups by `resolver`, whose results are cached at `coordinator`.
@@ -141,6 +144,8 @@ final class NameLookups {
         return promise.futureResult
     }
 
+    /// Returns the look-up of a name in progress, or starts one; `nil` if too many names are being
+    /// looked up.
     private func lookup(_ host: String) -> EventLoopFuture<[IPAddress]>? {
         if let running = running[host] { return running }
         guard running.count < countMax else { return nil }
@@ -156,8 +161,8 @@ final class NameLookups {
 }
 
 extension EventLoop {
-    /// Runs `task` on this loop at `deadline` or shortly after; the caller cancels it when it is
-    /// not needed.
+    /// Runs `task` on this loop at `deadline` or shortly after, but not within a millisecond; the
+    /// caller cancels it when it is not needed.
     func schedule(
         at deadline: Instant, now: Instant, _ task: @escaping () -> Void
     ) -> Scheduled<Void> {

@@ -58,13 +58,15 @@ package struct CircuitBreaker: Hashable, Sendable {
     /// Number of failures that led to the present state, or that count towards the next.
     package var failures: Int { max(connectionFailures, failureWindow.failures) }
 
-    /// Returns the time for which no fetch is admitted; `nil` if the next one may be.
+    /// Returns the rest of the open interval, in which no fetch is admitted; `nil` if it has passed
+    /// or the circuit is not open.
     package func remainingOpenInterval(now: Instant) -> Interval? {
         guard case .open(let until) = state, now < until else { return nil }
         return until - now
     }
 
-    /// Decides whether a new fetch may proceed.
+    /// Decides whether a new fetch may proceed; after the open interval, the circuit becomes half
+    /// open.
     package mutating func admit(limits: CircuitLimits, now: Instant) -> Admission {
         switch state {
         case .closed: return .allowed
@@ -92,7 +94,7 @@ package struct CircuitBreaker: Hashable, Sendable {
         return true
     }
 
-    /// Records that a complete response arrived.
+    /// Records that a complete response arrived; without effect unless the circuit is closed.
     package mutating func recordSuccess(now: Instant) {
         guard state == .closed else { return }
         connectionFailures = 0
@@ -159,7 +161,7 @@ package struct CircuitLimits: Hashable, Sendable {
     /// times this value.
     package var openInterval: Interval
 
-    /// Creates limits: `failures` as in ``failures``, `pause` as the first ``openInterval``.
+    /// Creates limits from their parts.
     package init(failures: Int?, openInterval: Interval) {
         self.failures = failures
         self.openInterval = openInterval
@@ -170,6 +172,7 @@ package struct CircuitLimits: Hashable, Sendable {
     /// Maximum number of trials at a time, and number of distinct failed paths that ends the
     /// trials.
     var trialsMax: Int { min(3, failures ?? 3) }
+    /// The longest open interval, however often the trials fail.
     var openIntervalMax: Interval { Interval(nanoseconds: openInterval.nanoseconds * 10) }
 }
 
@@ -177,12 +180,15 @@ package struct CircuitLimits: Hashable, Sendable {
 ///
 /// Invariant: everything is zero or empty until a response fails; `paths` holds no hash twice.
 struct FailureWindow: Hashable, Sendable {
+    /// When the first failure of the window happened.
     private var startedAt = Instant.zero
+    /// Complete and failed responses in the window.
     private var responses = 0
     private(set) var failures = 0
     /// Hashes of the paths of failed responses; at most as many as the decision needs.
     private var paths: [UInt64] = []
 
+    /// The length of the window.
     static let span = Interval.seconds(10)
 
     var isEmpty: Bool { failures == 0 }

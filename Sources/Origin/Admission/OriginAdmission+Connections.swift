@@ -9,6 +9,8 @@ extension OriginAdmission {
 
     /// Decides what happens to a connection on `loop` that has completed a response and may carry
     /// another.
+    ///
+    /// A request that it is assigned to leaves the queue; a connection that is kept counts as idle.
     package mutating func connectionReleased(_ authority: OriginAuthority, on loop: Int)
         -> ReleaseDecision
     {
@@ -31,7 +33,8 @@ extension OriginAdmission {
         return .assign(chosen.id)
     }
 
-    /// Records that `loop` closes an idle connection on its own account, not on request.
+    /// Stops counting an idle connection that `loop` closes on its own account, not on request;
+    /// ``connectionClosed(_:wasRequested:)`` returns its slot later.
     package mutating func idleConnectionClosed(_ authority: OriginAuthority, on loop: Int) {
         guard var origin = origins[authority] else { return }
         _ = origin.takeIdle(on: loop)
@@ -57,7 +60,7 @@ extension OriginAdmission {
         return updates
     }
 
-    /// Records that a loop had no idle connection left to close.
+    /// Records that a loop had no idle connection left, although it was requested to close one.
     package mutating func noIdleConnectionClosed(_ authority: OriginAuthority) {
         guard var origin = origins[authority] else { return }
         origin.closingCount = max(0, origin.closingCount - 1)
@@ -65,6 +68,8 @@ extension OriginAdmission {
     }
 
     /// Adopts other limits; returns the notifications for requests that get a slot.
+    ///
+    /// If the circuit breaker is disabled, every circuit closes and its history is dropped.
     package mutating func reconfigure(_ settings: Settings) -> [Update] {
         self.settings = settings
         var updates: [Update] = []
@@ -89,6 +94,8 @@ extension OriginAdmission {
         return updates
     }
 
+    /// Counts a slot for the next request in the queue that has quota, and removes it from the
+    /// queue; `nil` if no slot is free or no request can use it.
     func grantSlot(_ origin: inout OriginState, _ authority: OriginAuthority) -> Update? {
         guard origin.openConnections < settings.connectionsMax, let first = origin.nextEligible()
         else {
@@ -100,6 +107,9 @@ extension OriginAdmission {
         return .granted(chosen.id, authority)
     }
 
+    /// Stores the state of an origin, or removes it if it is unused.
+    ///
+    /// Of too many origins without connections, those whose failures are the oldest are forgotten.
     mutating func store(_ origin: OriginState, of authority: OriginAuthority) {
         origins[authority] = origin.isUnused ? nil : origin
         guard origins.count > Self.failedOriginsMax else { return }

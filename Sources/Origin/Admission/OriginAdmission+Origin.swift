@@ -32,14 +32,15 @@ extension OriginAdmission.OriginState {
         }
     }
 
-    /// Removes a request from the queue and returns it.
+    /// Removes a request from the queue, with its quota there, and returns it.
     mutating func dequeue(at index: Int) -> OriginAdmission.QueuedRequest {
         let waiting = queue.remove(at: index)
         queueQuotas.release(waiting.holders)
         return waiting
     }
 
-    /// Records that a fetch has a connection of its own.
+    /// Counts the connection of a fetch against the quotas of `holders`; without effect if there
+    /// are none.
     mutating func acquireQuota(_ id: OriginAdmission.TransactionID, _ holders: [QuotaHolder]) {
         guard !holders.isEmpty else { return }
         self.holders[id] = holders
@@ -65,11 +66,11 @@ extension OriginAdmission.OriginState {
         return true
     }
 
-    /// Serves a fetch of `loop` before requests of other loops ahead of `index` in the queue, if
-    /// they allow it, and counts the bypass.
+    /// Decides whether a fetch of `loop` may be served before the requests of other loops in the
+    /// queue, and counts the bypass against them if so.
     ///
-    /// A connection that fetches keep joining never becomes free, so the number of bypasses is
-    /// limited.
+    /// Only requests ahead of `index` matter, unless it is `nil`. A connection that fetches keep
+    /// joining never becomes free, so a request can be bypassed only a limited number of times.
     mutating func bypassQueue(of loop: Int, before index: Int? = nil) -> Bool {
         let others = queue.indices.prefix(index ?? queue.count)
             .filter { queue[$0].id.loop != loop && quotas.hasQuota(for: queue[$0].holders) }

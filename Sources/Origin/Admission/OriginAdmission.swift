@@ -118,6 +118,7 @@ package struct OriginAdmission: Sendable {
         }
     }
 
+    /// A transaction that waits for a connection, with the holders whose quotas it counts against.
     struct QueuedRequest: Sendable {
         let id: TransactionID
         let holders: [QuotaHolder]
@@ -175,8 +176,8 @@ package struct OriginAdmission: Sendable {
 // MARK: - Fetches
 
 extension OriginAdmission {
-    /// Returns the time for which the origin's open circuit refuses fetches; `nil` if one may
-    /// proceed.
+    /// Returns the time for which the open circuit of the origin refuses fetches; `nil` if it
+    /// refuses none now.
     package func remainingOpenInterval(at authority: OriginAuthority, now: Instant) -> Interval? {
         origins[authority]?.circuit.remainingOpenInterval(now: now)
     }
@@ -208,6 +209,10 @@ extension OriginAdmission {
         return admission
     }
 
+    /// Takes an idle connection or a slot for a fetch, or queues it, and counts it against its
+    /// quotas.
+    ///
+    /// The decision to wait may name a loop that must close an idle connection.
     private func admit(
         _ id: TransactionID, _ holders: [QuotaHolder], to origin: inout OriginState
     ) -> Admission {
@@ -251,7 +256,7 @@ extension OriginAdmission {
         return true
     }
 
-    /// Removes a fetch that gives up from the queue.
+    /// Removes a fetch that gives up from the queue; without effect if it does not wait.
     package mutating func requestCancelled(_ id: TransactionID, _ authority: OriginAuthority) {
         guard var origin = origins[authority],
             let index = origin.queue.firstIndex(where: { $0.id == id })
@@ -260,7 +265,8 @@ extension OriginAdmission {
         store(origin, of: authority)
     }
 
-    /// Records that a response head arrived; returns the change if this closes the circuit.
+    /// Records that a response head arrived, which closes a half-open circuit; returns that change,
+    /// or `nil` if the circuit stays as it is.
     package mutating func responseReceived(_ authority: OriginAuthority) -> CircuitChange? {
         guard var origin = origins[authority], !origin.circuit.hasNoHistory else { return nil }
         let closes = origin.circuit.responseReceived()

@@ -88,10 +88,14 @@ package final class OriginCoordinator: Sendable {
 // MARK: - Slots and circuits
 
 extension OriginCoordinator {
+    /// Returns the time for which the open circuit of an origin refuses fetches; `nil` if it
+    /// refuses none now.
     func remainingOpenInterval(at origin: OriginAuthority, now: Instant) -> Interval? {
         state.withLock { $0.admission.remainingOpenInterval(at: origin, now: now) }
     }
 
+    /// Decides how a transaction gets a connection; if it has to wait, a loop may be told to close
+    /// an idle one.
     func requestAdmission(
         _ id: OriginAdmission.TransactionID, for holders: [QuotaHolder],
         at origin: OriginAuthority,
@@ -107,21 +111,27 @@ extension OriginCoordinator {
         return admission
     }
 
+    /// Removes a waiting transaction from the queue because a shared connection of its loop has
+    /// capacity; false if it must keep waiting, or does not wait.
     func leaveQueueForShared(_ id: OriginAdmission.TransactionID, _ origin: OriginAuthority)
         -> Bool
     {
         state.withLock { $0.admission.leaveQueueForShared(id, origin) }
     }
 
+    /// Removes a transaction that gives up from the queue.
     func requestCancelled(_ id: OriginAdmission.TransactionID, _ origin: OriginAuthority) {
         state.withLock { $0.admission.requestCancelled(id, origin) }
     }
 
+    /// Records that a response head arrived, and reports if this closes the circuit.
     func responseReceived(_ origin: OriginAuthority) {
         let change = state.withLock { $0.admission.responseReceived(origin) }
         if let change { eventHandler(.circuitChanged(origin, change)) }
     }
 
+    /// Records the end of an admitted transaction, reports a change of the circuit, and notifies
+    /// waiting transactions.
     func transactionEnded(
         _ id: OriginAdmission.TransactionID, _ origin: OriginAuthority,
         _ outcome: OriginAdmission.Outcome,
@@ -134,24 +144,31 @@ extension OriginCoordinator {
         notify(updates)
     }
 
+    /// Returns true if requests of any loop wait for a connection to the origin.
     func isContended(_ origin: OriginAuthority) -> Bool {
         state.withLock { $0.admission.isContended(origin) }
     }
 
+    /// Counts a slot that was not requested: for a further attempt, or in place of a connection
+    /// that was closed.
     func connectionOpened(_ origin: OriginAuthority) {
         state.withLock { $0.admission.connectionOpened(origin) }
     }
 
+    /// Decides what happens to a connection that may carry another response.
     func connectionReleased(_ origin: OriginAuthority, on loop: Int)
         -> OriginAdmission.ReleaseDecision
     {
         state.withLock { $0.admission.connectionReleased(origin, on: loop) }
     }
 
+    /// Stops counting an idle connection that its loop closes on its own account.
     func idleConnectionClosed(_ origin: OriginAuthority, on loop: Int) {
         state.withLock { $0.admission.idleConnectionClosed(origin, on: loop) }
     }
 
+    /// Records that a connection is closed or a slot was not used, and notifies the transaction
+    /// that gets the slot.
     func connectionClosed(_ origin: OriginAuthority, wasRequested: Bool = false) {
         let updates = state.withLock {
             $0.admission.connectionClosed(origin, wasRequested: wasRequested)
@@ -159,10 +176,12 @@ extension OriginCoordinator {
         if let updates { notify([updates]) }
     }
 
+    /// Records that a loop had no idle connection left to close on request.
     func noIdleConnectionClosed(_ origin: OriginAuthority) {
         state.withLock { $0.admission.noIdleConnectionClosed(origin) }
     }
 
+    /// Notifies the loops of the transactions that waited.
     private func notify(_ updates: [OriginAdmission.Update]) {
         for item in updates {
             switch item {
@@ -174,6 +193,8 @@ extension OriginCoordinator {
         }
     }
 
+    /// Runs `message` with the client of a loop, soon and on that loop; does nothing if the client
+    /// is gone.
     private func notify(_ number: Int, _ message: @escaping @Sendable (OriginClient) -> Void) {
         let member = clients.withLock { $0[number] }
         member.loop.execute {
@@ -211,7 +232,8 @@ extension OriginCoordinator {
         if isNew { eventHandler(.tlsFailed(origin, failure)) }
     }
 
-    /// Records that a TLS handshake with the origin succeeded.
+    /// Forgets the TLS failure of an origin after a successful handshake, and reports that if there
+    /// was one.
     func tlsSucceeded(_ origin: OriginAuthority) {
         let failed = state.withLock { state in
             state.tlsFailures.isEmpty ? nil : state.tlsFailures.removeValue(forKey: origin)
@@ -226,10 +248,12 @@ extension OriginCoordinator {
 // MARK: - Names
 
 extension OriginCoordinator {
+    /// Returns the unexpired resolution of a name; `nil` if a query is needed.
     func cachedResolution(_ host: String, now: Instant) -> DNSCache.Resolution? {
         state.withLock { $0.dnsCache.lookup(host, now: now) }
     }
 
+    /// Returns the last known addresses of a name, unless they expired more than a day ago.
     func staleAddresses(_ host: String, now: Instant) -> [IPAddress]? {
         state.withLock { $0.dnsCache.staleAddresses(host, now: now) }
     }
@@ -260,6 +284,8 @@ extension OriginCoordinator {
         return use
     }
 
+    /// Makes the next fetch resolve `host` again, because none of its addresses accepted a
+    /// connection.
     func expireAddresses(_ host: String, now: Instant) {
         state.withLock { $0.dnsCache.expire(host, now: now) }
     }

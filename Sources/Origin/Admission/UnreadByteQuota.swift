@@ -52,6 +52,8 @@ package struct UnreadByteQuota: Sendable {
         windowStart.map { now - $0 >= Self.window } ?? true
     }
 
+    /// Returns whom bytes are charged to: the client, or `nil` if too many other clients are
+    /// counted.
     private func holder(_ client: QuotaHolder?) -> QuotaHolder? {
         consumed[client] == nil && consumed.count >= clientsMax ? nil : client
     }

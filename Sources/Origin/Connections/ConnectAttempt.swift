@@ -41,6 +41,7 @@ struct ConnectAttempt {
         completed(.failure(ConnectFailure(reason: reason)))
     }
 
+    /// Connects to the target address without a proxy.
     private func connectDirectly() {
         guard case .address(let address) = target,
             let socket = Self.socketAddress(address, connection.origin.port)
@@ -74,6 +75,7 @@ struct ConnectAttempt {
         }
     }
 
+    /// Reports the outcome of the request for a tunnel, and closes the channel if there is none.
     private func tunnelCompleted(_ channel: any Channel, _ result: Result<Void, any Error>) {
         switch result {
         case .success: completed(.success((channel, target)))

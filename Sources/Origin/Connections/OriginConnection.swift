@@ -28,11 +28,13 @@ final class OriginConnection {
     var openerID: UInt64?
     /// The channel to the origin, or to a proxy.
     private var channel: (any Channel)?
+    /// The protocol spoken; `nil` before activation, and once the channel is closed.
     private(set) var protocolHandler: ProtocolHandler?
     /// True while admission control counts the connection as idle.
     var isIdle = false
     /// True if admission control has requested its slot.
     var isCloseRequested = false
+    /// True once the connection is closed, or is to be closed.
     private(set) var isAbandoned = false
 
     init(id: OriginConnectionID, origin: OriginAuthority, generation: Int, client: OriginClient) {
@@ -49,6 +51,8 @@ final class OriginConnection {
     }
 
     /// Opens the connection for use, with `speaker` as its protocol handler.
+    ///
+    /// - Throws: the pipeline's error if the channel is closed.
     func activate(_ speaker: ProtocolHandler) throws {
         self.protocolHandler = speaker
         guard let pipeline = channel?.pipeline.syncOperations else { return }
@@ -58,12 +62,15 @@ final class OriginConnection {
         }
     }
 
-    /// Appends a handler to the pipeline.
+    /// Appends a handler to the channel's pipeline; does nothing while there is no channel.
+    ///
+    /// - Throws: the pipeline's error if the channel is closed.
     func add(_ handler: any ChannelHandler) throws {
         try channel?.pipeline.syncOperations.addHandler(handler)
     }
 
-    /// Assigns the connection, or a new stream of it, to a transaction.
+    /// Assigns the connection, or a new stream of it, to a transaction; the connection must have
+    /// been activated.
     func makeTransport(_ hop: OriginTransaction) -> any OriginTransport {
         self.transaction = nil
         switch protocolHandler {
@@ -116,7 +123,8 @@ final class OriginConnection {
         channel = nil
     }
 
-    /// Closes the connection, whatever its state.
+    /// Closes the connection, whatever its state; a transaction that opens it, or uses it over
+    /// HTTP/1.1, is not notified.
     func close() {
         isAbandoned = true
         transaction = nil
@@ -142,8 +150,12 @@ protocol OriginTransport: AnyObject {
     var isFlushed: Bool { get }
     /// Delivers held data while the transaction accepts it, then further data as it arrives.
     func deliverPending()
-    /// Reports that the transaction gives up because the origin sent nothing for too long.
+    /// Reports that the transaction gives up because the origin sent nothing for too long; an
+    /// HTTP/2 connection that looks dead then accepts no further request.
     func responseTimedOut()
-    /// Ends the transaction's use; unless `closing`, the request and the response are complete.
+    /// Ends the transaction's use of the transport.
+    ///
+    /// With `closing`, the HTTP/1.1 connection is closed or the stream reset; otherwise the request
+    /// and the response are complete, and the connection may be reused.
     func release(closing: Bool)
 }

@@ -24,7 +24,9 @@ package struct OriginConnectionPool: Sendable {
     }
 
     private var settings: OriginSettings
+    /// Idle connections by origin.
     private var idle: [OriginAuthority: [Idle]] = [:]
+    /// The origins of the idle connections.
     private var origins: [OriginConnectionID: OriginAuthority] = [:]
 
     /// Number of connections that are open or being opened.
@@ -51,7 +53,8 @@ package struct OriginConnectionPool: Sendable {
         return latest.id
     }
 
-    /// Decides whether a connection may be opened, and counts it unless refused.
+    /// Decides whether a connection may be opened, in place of the oldest idle one if necessary,
+    /// and counts it unless refused.
     package mutating func reserveConnection() -> ConnectionReservation {
         if openCount < settings.connectionsMax {
             openCount += 1

@@ -16,6 +16,7 @@ final class OriginHTTP1Handler: ChannelInboundHandler, OriginTransport {
     private var context: ChannelHandlerContext?
     private var reader: ResponseReader
     private var pendingReads: CircularBuffer<ByteBuffer> = []
+    /// True if the response allows the connection to be used for another one.
     private var isPersistent = false
     /// How the origin closed its side; `nil` while it is open.
     private var inputCloseReason: InputCloseReason?
@@ -41,6 +42,7 @@ final class OriginHTTP1Handler: ChannelInboundHandler, OriginTransport {
         write(body.framed)
     }
 
+    /// Writes buffers in order; the transaction is notified once the kernel has accepted them all.
     private func write(_ parts: [ByteBuffer]) {
         guard let context, let last = parts.last else { return }
         for part in parts.dropLast() { context.write(wrapOutboundOut(part), promise: nil) }
@@ -50,6 +52,7 @@ final class OriginHTTP1Handler: ChannelInboundHandler, OriginTransport {
         context.writeAndFlush(wrapOutboundOut(last), promise: written)
     }
 
+    /// Reports that everything is written; a failed write counts as a reset of the connection.
     private func written(_ result: Result<Void, any Error>) {
         pendingWrites -= 1
         switch result {
@@ -65,15 +68,17 @@ final class OriginHTTP1Handler: ChannelInboundHandler, OriginTransport {
     var isFlushed: Bool { pendingWrites == 0 }
     var isUnusable: Bool { inputCloseReason != nil }
 
+    /// Does nothing, because the connection is closed with its transaction.
     func responseTimedOut() {}
 
+    /// Detaches the transaction, and closes the connection or returns it to the client for reuse.
     func release(closing: Bool) {
         transaction = nil
         if closing { return connection.close() }
         if let client = connection.client { client.release(connection) } else { connection.close() }
     }
 
-    /// Drops held data.
+    /// Detaches the transaction, which is not notified, and drops held data.
     func abandon() {
         transaction = nil
         pendingReads.removeAll()
@@ -97,6 +102,7 @@ final class OriginHTTP1Handler: ChannelInboundHandler, OriginTransport {
         pendingReads.append(buffer)
     }
 
+    /// Delivers what was read, and requests the next read if the transaction accepts more.
     func channelReadComplete(context: ChannelHandlerContext) {
         deliverPending()
     }
@@ -145,6 +151,8 @@ extension OriginHTTP1Handler {
         transaction.inputClosed(inputCloseReason)
     }
 
+    /// Reports the events in the bytes of one read, until none is left, the transaction pauses, or
+    /// the connection no longer belongs to it.
     private func deliver(_ read: ByteBuffer, to hop: OriginTransaction) {
         var buffer = read
         while self.transaction === hop {

@@ -77,7 +77,8 @@ final class OriginHTTP2Handler: ChannelInboundHandler {
         return OriginHTTP2Stream(on: self, for: hop)
     }
 
-    /// Starts the request; `nil` if the connection has no capacity for it after all.
+    /// Starts the request on a new stream; `nil` if the connection is closed or has no capacity for
+    /// it after all.
     func startStream(_ request: OriginFetchRequest, _ owner: OriginHTTP2Stream) -> HTTP2Stream? {
         guard availableStreams > 0, context != nil else { return nil }
         let stream = session.sendRequest(
@@ -86,7 +87,8 @@ final class OriginHTTP2Handler: ChannelInboundHandler {
         return stream
     }
 
-    /// Records that a stream no longer has a transaction.
+    /// Records that a stream no longer has a transaction; after the last one, the connection
+    /// becomes idle, or is closed if it is unusable.
     func streamReleased() {
         activeStreams -= 1
         defer { flush() }
@@ -106,6 +108,7 @@ final class OriginHTTP2Handler: ChannelInboundHandler {
         if now - lastReadAt >= lastReadAt - since { retire() }
     }
 
+    /// Lets no further fetch start on the connection, and closes it once it carries none.
     private func retire() {
         guard !isRetired else { return }
         isRetired = true
@@ -189,7 +192,8 @@ final class OriginHTTP2Handler: ChannelInboundHandler {
         connection.close()
     }
 
-    /// Reports to every stream that no more input arrives.
+    /// Records the end of input, once, and ends every stream with it; `end` yields to an error of
+    /// an earlier GOAWAY.
     private func closeInput(_ end: InputCloseReason) {
         guard inputCloseReason == nil else { return }
         inputCloseReason = goAwayError.map { .http2($0, byOrigin: true) } ?? end
@@ -227,6 +231,7 @@ extension OriginHTTP2Handler: HTTP2ClientDelegate {
         owner(of: stream)?.closed(code, isRefused: isSafeToRetry, with: inputCloseReason)
     }
 
+    /// Lets no further fetch start on the connection; an error code becomes the reason of its end.
     func goAwayReceived(code: HTTP2ErrorCode) {
         if code != .noError { goAwayError = code }
         retire()
@@ -242,6 +247,8 @@ extension OriginHTTP2Handler: HTTP2ClientDelegate {
 // MARK: - Stream operations
 
 extension OriginHTTP2Handler {
+    /// Queues a part of a request body, with the end of the stream if it contains it, and writes
+    /// what is possible.
     func write(_ stream: HTTP2Stream, _ body: OutgoingBodyPart) {
         for piece in body.pieces { session.write(stream, piece) }
         if let end = body.end {
@@ -256,6 +263,7 @@ extension OriginHTTP2Handler {
         session.consume(stream, bytes: bytes)
     }
 
+    /// Resets a stream with CANCEL.
     func reset(_ stream: HTTP2Stream) {
         session.reset(stream, .cancel)
     }

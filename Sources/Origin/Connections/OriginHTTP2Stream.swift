@@ -28,6 +28,7 @@ final class OriginHTTP2Stream: OriginTransport {
     private var pendingEvents: CircularBuffer<ResponseEvent> = []
     private var completion: Completion?
     private var isAdvancing = false
+    /// When the request was sent.
     private var sentAt = Instant.zero
 
     /// Maximum number of request body bytes that may wait for the origin's flow-control windows.
@@ -40,6 +41,8 @@ final class OriginHTTP2Stream: OriginTransport {
 
     // MARK: The request
 
+    /// Starts the request; if the connection has no capacity for it after all, that is soon
+    /// reported as a refusal.
     func send(_ request: OriginFetchRequest, _ body: OutgoingBodyPart) {
         requestIsHead = request.isHead
         keepsTrailers = request.origin.isOperatorConfigured
@@ -59,6 +62,7 @@ final class OriginHTTP2Stream: OriginTransport {
         handler.write(stream, body)
     }
 
+    /// True while the stream is open and few bytes wait for the flow-control windows.
     var isWritable: Bool {
         guard let stream, !stream.isClosed else { return false }
         return stream.bytesQueued < Self.queuedBytesMax
@@ -76,6 +80,8 @@ final class OriginHTTP2Stream: OriginTransport {
         handler.responseTimedOut(since: sentAt)
     }
 
+    /// Detaches the transaction, drops pending events, and resets an unfinished stream if
+    /// `closing`; only the first call has an effect.
     func release(closing: Bool) {
         guard transaction != nil else { return }
         transaction = nil
@@ -112,6 +118,7 @@ final class OriginHTTP2Stream: OriginTransport {
         deliverPending()
     }
 
+    /// Appends a piece of the body; the response fails if it exceeds its Content-Length.
     func bodyReceived(_ piece: ByteBuffer) {
         guard let transaction, completion == nil else { return }
         let count = piece.readableBytes
@@ -125,6 +132,8 @@ final class OriginHTTP2Stream: OriginTransport {
         deliverPending()
     }
 
+    /// Records the end of the response, with its trailers if they are wanted; a body below its
+    /// Content-Length counts as truncated.
     func responseEnded(trailers section: [UInt8]) {
         guard transaction != nil, completion == nil else { return }
         if case .length(let length) = framing, bodyBytes < length {
@@ -159,11 +168,13 @@ final class OriginHTTP2Stream: OriginTransport {
         deliverPending()
     }
 
+    /// Ends the response with a failure, which is reported after the pending events.
     private func fail(_ failure: OriginFailure) {
         completion = .failed(failure)
         deliverPending()
     }
 
+    /// Delivers pending events while the transaction accepts them, then the completion.
     func deliverPending() {
         guard !isAdvancing else { return }
         isAdvancing = true

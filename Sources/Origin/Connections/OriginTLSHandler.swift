@@ -28,6 +28,7 @@ final class OriginTLSHandler: ChannelDuplexHandler {
     private var phase = Phase.handshaking
     /// Plaintext that waits for the next flush.
     private var pending: [ByteBuffer] = []
+    /// Promises of the plaintext that waits.
     private var promises: [EventLoopPromise<Void>] = []
 
     /// Creates the client side of `session`.
@@ -81,6 +82,7 @@ final class OriginTLSHandler: ChannelDuplexHandler {
         }
     }
 
+    /// Processes the events of the session until it needs more input or has ended.
     private func readEvents(_ context: ChannelHandlerContext) {
         while phase != .ended {
             switch session.next() {
@@ -115,6 +117,8 @@ final class OriginTLSHandler: ChannelDuplexHandler {
         context.close(promise: nil)
     }
 
+    /// Ends the input: fails a handshake in progress and closes the channel, or passes `end` to the
+    /// handlers behind.
     private func closeInput(_ end: InputCloseReason, _ context: ChannelHandlerContext) {
         let wasHandshaking = phase == .handshaking
         phase = .ended
@@ -124,6 +128,7 @@ final class OriginTLSHandler: ChannelDuplexHandler {
         context.close(promise: nil)
     }
 
+    /// Reports the outcome of the handshake, once.
     private func completeHandshake(_ result: Result<TLSParameters, TLSFailure>) {
         handshakeCompleted.take()?(result)
     }
@@ -153,6 +158,7 @@ final class OriginTLSHandler: ChannelDuplexHandler {
         context.close(mode: mode, promise: promise)
     }
 
+    /// Writes the plaintext that waits as TLS records; its promises complete with that write.
     private func encrypt(_ context: ChannelHandlerContext) {
         guard !pending.isEmpty else { return }
         session.write(pending, now: now())
@@ -193,6 +199,7 @@ struct OriginTLSCache {
     static let originsMax = 1000
 
     private var entries: [OriginAuthority: Entry] = [:]
+    /// The origins in the order in which they were added.
     private var order: [OriginAuthority] = []
 
     /// Returns the data that resumes a session to `origin`.
@@ -206,6 +213,7 @@ struct OriginTLSCache {
         return memory.applicationProtocol == .http2
     }
 
+    /// Stores the data that resumes a session; without effect before ``recordProtocol(on:with:)``.
     mutating func store(_ resumption: TLSResumption, of origin: OriginAuthority) {
         entries[origin]?.resumption = resumption
     }

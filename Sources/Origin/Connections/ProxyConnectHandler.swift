@@ -83,6 +83,8 @@ final class ProxyConnectHandler: ChannelInboundHandler, RemovableChannelHandler 
         opened.fail(ConnectRejected(reason: "the connection to the proxy ended"))
     }
 
+    /// Completes ``opened``, once: with a `reason` it fails and the channel is closed, otherwise
+    /// this handler is removed.
     private func finish(_ context: ChannelHandlerContext, _ reason: String?) {
         guard !isDone else { return }
         isDone = true

@@ -29,11 +29,13 @@ package struct SharedConnections: Sendable {
         case openOwn(UInt64)
     }
 
+    /// A connection and the number of further fetches it can carry.
     private struct SharedConnection: Sendable {
         var id: OriginConnectionID
         var availableStreams: Int
     }
 
+    /// The fetch that opens a connection, or waits for a slot to do so.
     private struct Opener: Sendable {
         var fetch: UInt64
         /// True once admission control has granted a slot; until then, capacity elsewhere serves as
@@ -41,6 +43,7 @@ package struct SharedConnections: Sendable {
         var hasSlot: Bool
     }
 
+    /// The connections to one origin, and the fetches that need one.
     private struct SharedOriginState: Sendable {
         /// Ordered by when they were first offered.
         ///
@@ -68,7 +71,8 @@ package struct SharedConnections: Sendable {
 // MARK: - Fetches
 
 extension SharedConnections {
-    /// Decides how a fetch gets a connection to `authority`.
+    /// Decides how a fetch gets a connection to `authority`, and counts it on the connection it
+    /// joins or among those that wait.
     package mutating func connectionDecision(by fetch: UInt64, to authority: OriginAuthority)
         -> Decision
     {
@@ -110,6 +114,8 @@ extension SharedConnections {
     }
 
     /// Records that a fetch has ended; returns true if it was the one that opened a connection.
+    ///
+    /// Then ``openingEnded(_:to:)`` or ``removeWaiting(from:)`` must follow.
     package mutating func fetchEnded(_ fetch: UInt64, _ authority: OriginAuthority) -> Bool {
         guard var origin = origins[authority] else { return false }
         origin.waiting.removeAll { $0 == fetch }
@@ -117,7 +123,8 @@ extension SharedConnections {
         return origin.opener?.fetch == fetch
     }
 
-    /// Removes all fetches that wait for a connection to `authority`; returns them in order.
+    /// Removes all fetches that wait for a connection to `authority`, and the one that opens it;
+    /// returns the former in order.
     package mutating func removeWaiting(from authority: OriginAuthority) -> [UInt64] {
         guard var origin = origins[authority] else { return [] }
         let waiting = origin.waiting
@@ -131,7 +138,8 @@ extension SharedConnections {
 // MARK: - Connections
 
 extension SharedConnections {
-    /// Records how many more fetches a connection can carry, which may be 0 temporarily.
+    /// Records how many more fetches a connection can carry, which may be 0 temporarily; returns
+    /// the steps of waiting fetches.
     package mutating func capacityChanged(
         _ id: OriginConnectionID, to authority: OriginAuthority, availableStreams: Int
     ) -> [Action] {
@@ -145,7 +153,8 @@ extension SharedConnections {
         return dispatchWaiting(authority)
     }
 
-    /// Records that a connection accepts no further fetch, or is idle.
+    /// Records that a connection accepts no further fetch, or is idle; returns the steps of waiting
+    /// fetches.
     package mutating func connectionEnded(
         _ id: OriginConnectionID, to authority: OriginAuthority
     ) -> [Action] {

@@ -26,8 +26,8 @@ struct EntryScan {
     /// The number of index positions per step.
     private static let stepEntries = 4_096
 
-    /// Returns the offers of the next step for entries that `rule` contains, with the keys of those
-    /// in memory; `nil` after the last step.
+    /// Returns the offers of the next step for entries that `rule` contains, possibly none, with
+    /// the keys of those that are in memory only; `nil` after the last step.
     mutating func next(
         in tiers: CacheTiers, _ rule: SharingRule
     ) -> [(offer: PeerOffer, key: [UInt8]?)]? {
@@ -58,7 +58,8 @@ struct EntryScan {
         }
     }
 
-    /// Returns the offers of the next step in memory, without entries that are also on disk.
+    /// Returns the offers of the next step in memory, without entries that are also in the index
+    /// `view` of the disk.
     private mutating func nextInMemory(
         _ store: MemoryStore, _ rule: SharingRule, beside view: DiskView?
     ) -> [(offer: PeerOffer, key: [UInt8]?)] {
@@ -79,7 +80,8 @@ struct EntryScan {
         }
     }
 
-    /// Moves to the next position, shard or pass.
+    /// Moves to the position `next` of the shard or, if that is `nil`, to the next of `shards`
+    /// shards or the next pass.
     private mutating func advance(_ next: Int?, shards: Int) {
         position = next
         guard next == nil else { return }

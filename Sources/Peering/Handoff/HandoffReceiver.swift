@@ -36,7 +36,7 @@ final class HandoffReceiver: @unchecked Sendable {
         self.loop = loop
     }
 
-    /// Ends the handling of offers.
+    /// Ends the handling of offers, and releases the transfers in progress.
     func stop() {
         isStopped = true
         retry?.cancel()
@@ -44,7 +44,8 @@ final class HandoffReceiver: @unchecked Sendable {
         transfers = [:]
     }
 
-    /// Handles offers: replies to some at once and queues the others.
+    /// Handles offers: replies at once to those of stored entries and to those beyond the limit of
+    /// waiting ones, and queues the others; ignored after ``stop()``.
     func offersReceived(_ offers: [PeerOffer], on connection: PeerConnection) {
         guard !isStopped else { return }
         host.counters.add(.offersReceived, offers.count)
@@ -57,13 +58,15 @@ final class HandoffReceiver: @unchecked Sendable {
         advance()
     }
 
-    /// Drops the offers of a closed connection.
+    /// Drops the offers of a closed connection; its transfers fail on their own.
     func connectionClosed(_ id: PeerConnectionID) {
         connections[id] = nil
         inbound.connectionClosed(id)
     }
 
-    /// Starts the transfers that are possible now, and declines offers that are no longer wanted.
+    /// Starts the transfers that are possible now, and replies to offers that need none any more.
+    ///
+    /// Neither is done while the disk is busy. If offers still wait, it is called again later.
     func advance() {
         guard !isStopped else { return }
         if !isDiskBusy {
@@ -85,7 +88,8 @@ final class HandoffReceiver: @unchecked Sendable {
         return disk.pendingBytes > disk.settings.queueBytesMax / 2
     }
 
-    /// Decides on an offer by the current ring and the disk's contents.
+    /// Decides on an offer by the ring and the disk's contents; without a disk tier, every entry
+    /// that this node owns is wanted.
     private func decide(_ offer: PeerOffer, _ ring: Ring) -> InboundOffers.Decision {
         guard host.service != nil,
             ring.owners(of: offer.digest).prefix(replicas).contains(ownID)
@@ -95,7 +99,8 @@ final class HandoffReceiver: @unchecked Sendable {
         return view.contains(offer.digest) && !offer.isJustFetched ? .alreadyStored : .accepted
     }
 
-    /// Starts the transfer of an accepted offer on the connection's loop.
+    /// Starts the transfer of an accepted offer on the connection's loop; it fails at once if the
+    /// connection is closed or the node has stopped.
     private func startTransfer(_ offered: InboundOffers.ReceivedOffer) {
         let digest = offered.offer.digest
         guard let connection = connections[offered.connection], let peer = connection.peer,
@@ -108,7 +113,8 @@ final class HandoffReceiver: @unchecked Sendable {
         transfers[digest] = transfer
     }
 
-    /// Records the outcome of a transfer and replies to the offer.
+    /// Records the outcome of a transfer, replies to the offer unless it is to be tried again, and
+    /// starts further transfers soon.
     private func transferEnded(_ digest: EntryDigest, _ ending: InboundOffers.TransferOutcome) {
         transfers[digest] = nil
         if ending == .stored { host.counters.add(.offersFetched) }
@@ -117,7 +123,7 @@ final class HandoffReceiver: @unchecked Sendable {
         loop.execute { [weak self] in self?.advance() }
     }
 
-    /// Sends the outcomes, grouped by connection.
+    /// Sends the outcomes, grouped by connection; drops those of closed connections.
     private func send(_ responses: [InboundOffers.Reply]) {
         var verdicts: [PeerConnectionID: [OfferOutcome]] = [:]
         for response in responses {

@@ -61,7 +61,7 @@ package final class HandoffSender: @unchecked Sendable {
         ownership = OwnershipChange(settled: ring, replicas: replicas, sender: own)
     }
 
-    /// Starts the timer.
+    /// Starts the timer that checks the timeouts of offers.
     func start() {
         let tick = Self.tick
         ticker = loop.scheduleRepeatedTask(initialDelay: tick, delay: tick) { [weak self] _ in
@@ -69,7 +69,7 @@ package final class HandoffSender: @unchecked Sendable {
         }
     }
 
-    /// Ends all offers; a drain in progress ends as incomplete.
+    /// Ends the scan and all sending of offers; a drain in progress ends as incomplete.
     func stop() {
         ticker?.cancel()
         retry?.cancel()
@@ -83,7 +83,9 @@ package final class HandoffSender: @unchecked Sendable {
 
     // MARK: Events
 
-    /// Updates the members that this node is connected with.
+    /// Replaces the connections with members, and sends the offers that this makes possible.
+    ///
+    /// Offers that are open on a lost or replaced connection are made again.
     func updateConnections(_ connections: [NodeID: PeerConnection]) {
         let before = self.connections
         self.connections = connections
@@ -93,7 +95,7 @@ package final class HandoffSender: @unchecked Sendable {
         advance()
     }
 
-    /// Begins a handoff to the new owners in `ring`.
+    /// Begins a handoff to the new owners in `ring`: a scan of all entries, unless nothing changes.
     func ringChanged(_ ring: Ring) {
         ownership.change(to: ring)
         updateReceivers()
@@ -102,7 +104,7 @@ package final class HandoffSender: @unchecked Sendable {
         advance()
     }
 
-    /// Offers all entries again to members that have missed offers and are reachable again.
+    /// Starts the scan again for members that have missed offers and respond again, if any.
     private func reofferMissed() {
         let back = outbound.missedReceivers.filter {
             connections[$0] != nil && !unresponsive.contains($0)
@@ -114,7 +116,8 @@ package final class HandoffSender: @unchecked Sendable {
         }
     }
 
-    /// Offers an entry that was just fetched to its other owners.
+    /// Offers an entry that was just fetched to `owners`; counts an offer as dropped if an owner
+    /// cannot be offered entries.
     func entryFetched(_ offer: PeerOffer, for owners: [NodeID]) {
         for owner in owners where !outbound.add(offer, to: owner) {
             host.counters.add(.offersDropped)
@@ -122,7 +125,7 @@ package final class HandoffSender: @unchecked Sendable {
         advance()
     }
 
-    /// Handles the outcomes of offers to a peer.
+    /// Handles a peer's replies to offers, and sends it further ones.
     func outcomesReceived(_ verdicts: [OfferOutcome], by peer: NodeID) {
         let now = SystemClock.now()
         let (count, kept) = outbound.outcomesReceived(verdicts, by: peer, now: now)
@@ -151,7 +154,7 @@ package final class HandoffSender: @unchecked Sendable {
 
     // MARK: Steps
 
-    /// Checks the timeouts of offers.
+    /// Checks the timeouts of offers, and sends further ones.
     private func ticked() {
         let misses = outbound.missedReceivers
         outbound.ticked(SystemClock.now())
@@ -162,7 +165,9 @@ package final class HandoffSender: @unchecked Sendable {
         advance()
     }
 
-    /// Updates the members to which entries are offered.
+    /// Updates the members to which entries are offered: all on the ring but this node.
+    ///
+    /// `reconnected` are those whose connection was replaced by another.
     private func updateReceivers(reconnected: Set<NodeID> = []) {
         let members = ownership.current.members.map(\.id)
         outbound.updateReceivers(
@@ -186,7 +191,8 @@ package final class HandoffSender: @unchecked Sendable {
         finishIfDone()
     }
 
-    /// Performs one step of the scan and schedules the next.
+    /// Performs one step of the scan and schedules the next; does nothing while one is scheduled or
+    /// a queue of offers is full.
     private func advanceScan() {
         guard !isScanScheduled, outbound.hasRoom else { return }
         guard let service = host.service,
@@ -207,7 +213,7 @@ package final class HandoffSender: @unchecked Sendable {
         }
     }
 
-    /// Sends the next offers to a receiver.
+    /// Sends the next offers to a receiver, if it is connected and any wait.
     private func offer(to receiver: NodeID) {
         guard let connection = connections[receiver] else { return }
         let offers = outbound.next(for: receiver, now: SystemClock.now())
@@ -217,7 +223,7 @@ package final class HandoffSender: @unchecked Sendable {
         }
     }
 
-    /// Queues offers again that the connection did not accept.
+    /// Queues offers again that the connection did not accept, and schedules another attempt.
     private func offersNotSent(_ offers: [PeerOffer], by receiver: NodeID) {
         outbound.requeue(offers, for: receiver)
         guard retry == nil else { return }
@@ -227,7 +233,8 @@ package final class HandoffSender: @unchecked Sendable {
         }
     }
 
-    /// Ends the change of owners and the drain if nothing is left to do.
+    /// Ends the change of owners and the drain if nothing is left to do, and a drain as incomplete
+    /// if no member has responded for long.
     private func finishIfDone() {
         let isNothingLeft = scan == nil && !isScanScheduled && outbound.isEmpty
         if isNothingLeft, outbound.missedReceivers.isEmpty { ownership.settle() }

@@ -6,7 +6,8 @@ import Telemetry
 
 /// The touches sent to the owners of entries; each is sent at most once.
 extension PeerHub {
-    /// Sends touches to those owners of their entries that are other nodes.
+    /// Sends touches to those owners of their entries that are other nodes; touches for an owner
+    /// without a connection are counted as lost.
     ///
     /// - Parameters:
     ///   - touches: the touches.
@@ -52,10 +53,10 @@ extension PeerHub {
         loop.execute { [self] in handoffSender.outcomesReceived(verdicts, by: peer) }
     }
 
-    /// Drops ownership and hands off all entries.
+    /// Drops ownership and hands off all entries; joins a drain in progress.
     ///
     /// - Returns: a future that succeeds when the handoff has ended, with true if every entry was
-    ///   taken.
+    ///   taken; with false at once after ``stop()``.
     package func drain() -> EventLoopFuture<Bool> {
         loop.flatSubmit { [self] in
             let promise = loop.makePromise(of: Bool.self)
@@ -69,7 +70,7 @@ extension PeerHub {
         }
     }
 
-    /// Cancels the drain and takes ownership again.
+    /// Cancels the drain, if any, and takes ownership again; ignored after ``stop()``.
     package func cancelDrain() {
         loop.execute { [self] in
             guard !isStopped else { return }

@@ -52,13 +52,14 @@ package final class FenceStatus: Sendable {
         isOpen(at: now) ? nil : max(.zero, now - window.closedAt)
     }
 
-    /// Returns the metadata with the freshness that the fence leaves at `now`.
+    /// Returns the metadata with the freshness that the fence leaves at `now`; unchanged while the
+    /// fence is open.
     package func effectiveFacts(_ facts: EntryMetadata, now: Instant) -> EntryMetadata {
         isOpen(at: now) ? facts : facts.fenced(by: window, interval, now: now)
     }
 
-    /// Returns true if a response that the origin validated at `validatedAt` must not be served at
-    /// `now`.
+    /// Returns true if the closed fence forbids to serve at `now` a response that the origin
+    /// validated at `validatedAt`; false while the fence is open.
     package func isExcluded(_ validatedAt: Instant, now: Instant) -> Bool {
         guard !isOpen(at: now) else { return false }
         let use = FenceDecision.decide(
@@ -83,7 +84,9 @@ package final class FenceStatus: Sendable {
 package struct FenceLogLimiter: Sendable {
     /// An event to be logged.
     package enum Event: Hashable, Sendable {
+        /// The fence has been closed for this time.
         case closed(for: Interval)
+        /// The fence is open again; the time is how long it had been closed when last seen closed.
         case opened(after: Interval)
     }
 
@@ -95,14 +98,16 @@ package struct FenceLogLimiter: Sendable {
 
     /// The time of the last line; `nil` if the fence was not reported as closed.
     private var lastLoggedAt: Instant?
+    /// How long the fence had been closed when it was last seen closed.
     private var closedFor = Interval.zero
 
     /// Creates a limiter that has logged nothing.
     package init() {}
 
-    /// Returns the event to log now; called periodically.
+    /// Returns the event to log now, `nil` for none; called periodically.
     ///
-    /// `closedFor` is how long the fence has been closed, and `nil` if it is open.
+    /// An opening is logged only if the closing was. `closedFor` is how long the fence has been
+    /// closed, and `nil` if it is open.
     package mutating func nextEvent(closedFor: Interval?, now: Instant) -> Event? {
         guard let closedFor else {
             defer { lastLoggedAt = nil }

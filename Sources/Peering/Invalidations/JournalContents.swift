@@ -8,7 +8,7 @@ package import Tiers
 
 /// The contents of a journal's files at the start of the node.
 struct JournalContents: Sendable {
-    /// The id under which the node was a voter.
+    /// The id of the member that the journal belongs to, or else the node's own.
     var memberID: NodeID
     /// The records of the log.
     var log = PersistedLog()
@@ -58,7 +58,8 @@ struct JournalContents: Sendable {
         }
     }
 
-    /// Reads all files in order and applies their marks.
+    /// Reads all files in order, applies those of their marks that are wanted, and keeps the
+    /// records of the log.
     private mutating func read(
         _ files: JournalFiles, key: MarkHashKey,
         _ wanted: ([InvalidationMark]) -> [InvalidationMark]
@@ -95,7 +96,7 @@ struct JournalContents: Sendable {
         return found
     }
 
-    /// Discards the log and records the reason.
+    /// Records that the journal is lost, discards its log, and declares its marks incomplete.
     private mutating func markLost(_ why: String) {
         self.lossReason = why
         isLost = true
@@ -114,7 +115,13 @@ package final class JournalReader: Sendable {
     /// Creates a reader; `key` hashes the marks of a directory without any.
     package init(key: MarkHashKey) { self.key = key }
 
-    /// Reads the journal in `volume` and returns its marks.
+    /// Reads the journal in `volume`, holds its contents for ``take()``, and returns its marks.
+    ///
+    /// - Parameters:
+    ///   - volume: the directory.
+    ///   - identity: the directory's node id and boot epoch.
+    ///   - wanted: returns those of the given marks that are to be kept.
+    /// - Returns: the marks, declared incomplete if the journal is lost or damaged.
     package func read(
         _ volume: any DiskVolume, _ identity: NodeIdentity,
         _ wanted: ([InvalidationMark]) -> [InvalidationMark]
@@ -129,7 +136,9 @@ package final class JournalReader: Sendable {
         return found.marks
     }
 
-    /// Returns the contents read last; nothing is held from then on.
+    /// Returns the contents read last, once; `nil` if there are none.
+    ///
+    /// Contents read afterwards are not held.
     func take() -> JournalContents? {
         state.withLock { state in
             defer { state = (nil, true) }
@@ -140,15 +149,17 @@ package final class JournalReader: Sendable {
 
 /// The state with which a node starts its invalidation log.
 package struct InvalidationStartState {
-    /// The id under which the node is a voter.
+    /// The id under which the node is a member from this start on.
     package var memberID: NodeID
     /// The initial state of the replication.
     var state: InvalidationReplication.InitialState
     /// The journal that receives the log's writes.
     var journal: JournalStore
 
-    /// Creates the state from the journal; if that is damaged or lost, the node becomes another
-    /// member, which has promised nothing.
+    /// Takes the journal's contents from `reader` and prepares the journal for writing.
+    ///
+    /// Without a disk, or if the journal is damaged or lost, the node becomes another member, which
+    /// has promised nothing; a lost journal's files are deleted.
     ///
     /// - Parameters:
     ///   - reader: the reader that holds the journal's contents.

@@ -17,7 +17,7 @@ final class JournalStore: Sendable {
     private let state: Mutex<State>
     /// The boot epoch of the directory last seen.
     private let knownEpoch: Atomic<UInt64>
-    /// The number of failed writes.
+    /// The storage of ``failureCount``.
     private let writeFailureCount = Atomic<Int>(0)
 
     /// The state under the lock.
@@ -53,7 +53,8 @@ final class JournalStore: Sendable {
         thread.start()
     }
 
-    /// Begins a new journal if the disk tier has opened another directory; called periodically.
+    /// Begins a new journal, on the store's thread, if the disk tier has opened another directory;
+    /// called periodically.
     func checkDiskDirectory() {
         guard let epoch = disk?.view?.identity.bootEpoch,
             knownEpoch.exchange(epoch, ordering: .relaxed) != epoch
@@ -65,12 +66,17 @@ final class JournalStore: Sendable {
         }
     }
 
-    /// The number of writes that have failed.
+    /// The number of writes that have failed or found the disk full.
     var failureCount: Int { writeFailureCount.load(ordering: .relaxed) }
 
-    /// Marks the journal as lost, so that the next start becomes another member.
-    func abandon() {
+    /// Marks the journal as lost, on the store's thread, so that the next start becomes another
+    /// member; does nothing without a journal.
+    ///
+    /// If the mark cannot be written, the journal's files are deleted. `done` is called afterwards,
+    /// on the store's thread, or on another one if ``close()`` comes first.
+    func abandon(done: @escaping @Sendable () -> Void = {}) {
         thread.submit { [self] _ in
+            defer { done() }
             state.withLock { state in
                 guard let journal = state.journal, let files = state.files else { return }
                 do throws(DiskFile.Failure) {
@@ -87,7 +93,8 @@ final class JournalStore: Sendable {
         }
     }
 
-    /// Completes the queued writes and stops the thread.
+    /// Completes the write in progress, drops the queued ones and stops the thread; whoever waits
+    /// for marks to be journaled is told that this has failed.
     func close() async {
         try? await thread.shutdownGracefully()
         disk?.marks.journalFailed()
@@ -97,12 +104,16 @@ final class JournalStore: Sendable {
     ///
     /// - Parameters:
     ///   - writes: the batch.
-    ///   - done: called with the outcome on the store's thread, but not after ``close()``.
+    ///   - done: called with the outcome on the store's thread; never if ``close()`` drops the
+    ///     batch.
     func write(_ writes: [LogWrite], done: @escaping @Sendable (ReplicationEvent) -> Void) {
         thread.submit { [self] work in if work == .active { done(writeNow(writes)) } }
     }
 
-    /// Writes and syncs a batch on the calling thread, and returns the outcome.
+    /// Writes and syncs a batch on the calling thread.
+    ///
+    /// - Returns: `synced`, also if there is no disk to write to; `writeFailed`; or `diskFull` with
+    ///   the positions whose records are to be dropped.
     func writeNow(_ writes: [LogWrite]) -> ReplicationEvent {
         let outcome = state.withLock { state -> ReplicationEvent in
             do throws(DiskFile.Failure) {
@@ -123,7 +134,10 @@ final class JournalStore: Sendable {
         return outcome
     }
 
-    /// Writes a batch, after changing to a new directory if there is one.
+    /// Writes and syncs a batch, after beginning a journal in a new directory if there is one.
+    ///
+    /// - Returns: `synced` or `diskFull`, as ``writeNow(_:)`` does.
+    /// - Throws: the failure of a file operation; the batch must be written again.
     private func writeOrThrow(
         _ writes: [LogWrite], _ state: inout State
     ) throws(DiskFile.Failure) -> ReplicationEvent {

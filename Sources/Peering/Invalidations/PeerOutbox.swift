@@ -23,13 +23,14 @@ final class PeerOutbox: Sendable {
         self.logger = logger
     }
 
-    /// Appends a message for these connections.
+    /// Appends a message for these connections; does nothing if there are none.
     func add(_ content: InvalidationMessage, on connections: [PeerConnection]) {
         guard !connections.isEmpty else { return }
         messages.withLock { $0.append(Message(content: content, connections: connections)) }
     }
 
-    /// Has all added messages written, by the caller or by a thread that is already writing.
+    /// Passes all added messages to their connections, or leaves that to a thread that is already
+    /// doing so.
     func write() {
         while messages.withLock({ !$0.isEmpty }) {
             let isDone: Void? = isWriting.withLockIfAvailable { _ in
@@ -40,7 +41,7 @@ final class PeerOutbox: Sendable {
         }
     }
 
-    /// Writes all added messages, and returns only when they are written.
+    /// Passes all added messages to their connections, and returns only when that is done.
     func finish() {
         isWriting.withLock { _ in
             for message in drain() { write(message) }
@@ -51,7 +52,7 @@ final class PeerOutbox: Sendable {
     /// Returns all messages and empties the queue.
     private func drain() -> [Message] { messages.withLock { $0.takeAll() } }
 
-    /// Encodes a message and sends it on its connections.
+    /// Encodes a message and sends it on its connections; logs an error if it cannot be encoded.
     private func write(_ message: Message) {
         var pushed: UInt64 = 0
         if case .push(let records) = message.content { pushed = records.last?.id.number ?? 0 }

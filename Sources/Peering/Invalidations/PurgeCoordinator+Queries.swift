@@ -14,7 +14,8 @@ extension PurgeCoordinator {
     /// The number of applied invalidations, which grows with each of them.
     var appliedCount: UInt64 { appliedCounter.load(ordering: .acquiring) }
 
-    /// The number of records applied since the start, of records held, and of voters.
+    /// The number of invalidations applied since the start, of records held in the log, and of
+    /// voters.
     package var statistics: (applied: UInt64, held: Int, counted: Int) {
         state.withLock {
             // A pending change of the voter set is not effective before it is settled.
@@ -23,42 +24,43 @@ extension PurgeCoordinator {
             return ($0.exchange.appliedCount, $0.exchange.heldCount, counted)
         }
     }
-    /// True if the node has a voter set.
+    /// True if the node follows a voter set, whether or not it is a voter.
     package var hasVoters: Bool { statistics.counted > 0 }
-    /// True if this node is a voter.
+    /// True if this node is a voter of a settled voter set.
     package var isVoter: Bool { state.withLock { $0.exchange.isVoter } }
 
-    /// Returns the receipt of a record; `nil` if the record is unknown.
+    /// Returns the receipt of a record; `nil` if the log does not hold the record.
     package func receipt(of name: RecordID) -> Receipt? {
         state.withLock { $0.exchange.receipt(of: name) }
     }
 
-    /// Returns the record that a client has issued under `id`; `nil` if there is none.
+    /// Returns the record that a client has issued under `id`; `nil` if the log holds none.
     package func record(withID id: [UInt8]) -> RecordID? {
         state.withLock { $0.exchange.record(withClientID: id) }
     }
 
-    /// Returns the receipts of the latest purges, the newest first.
+    /// Returns the receipts of the purges that this node received or issued last, at most
+    /// `countMax`, the newest first.
     package func recentPurges(_ countMax: Int) -> [Receipt] {
         state.withLock { state in
             state.exchange.lastPurges(countMax).compactMap { state.exchange.receipt(of: $0) }
         }
     }
 
-    /// The number of this node's records that not all members have confirmed.
+    /// The number of this node's purges that some voter has not confirmed, reachable or not.
     package var receiptsPending: Int {
         state.withLock { Int(clamping: $0.exchange.pendingReceiptCount) }
     }
 
-    /// Returns, by member, the number of invalidations that are synced here and not confirmed by
-    /// it.
+    /// Returns for each of `nodes` the number of invalidations that are synced here and that the
+    /// node has not confirmed.
     package func lags(of nodes: [NodeID]) -> [NodeID: UInt64] {
         state.withLock { state in
             Dictionary(uniqueKeysWithValues: nodes.map { ($0, state.exchange.lag(of: $0)) })
         }
     }
 
-    /// Returns the voters and connected members, this node included.
+    /// Returns the status of all voters, all connected members and this node, by id.
     package func voterTable(at now: Instant) -> [FenceCoordinator.MemberStatus] {
         state.withLock { $0.exchange.memberStatuses(at: now) }
     }
@@ -76,8 +78,8 @@ extension PurgeCoordinator {
     ///     before.
     ///   - connection: the connection for the query.
     ///
-    /// - Returns: `nil` if this node uses another connection with the peer by now, so that no query
-    ///   may be sent.
+    /// - Returns: the invalidations; `nil` if `connection` is not the one in use with the peer any
+    ///   more, so that no query may be sent on it.
     func unsentInvalidations(to peer: NodeID, pushed: UInt64, on connection: PeerConnection)
         -> UnsentInvalidations?
     {
@@ -93,7 +95,8 @@ extension PurgeCoordinator {
         state.withLock { $0.exchange.invalidationsSent(unsent, to: peer) }
     }
 
-    /// Applies the invalidations that came with a query.
+    /// Applies the invalidations that came with a query, after the messages that the peer sent
+    /// before.
     func queryReceived(_ question: PeerQuery, from peer: NodeID) {
         guard !question.positions.isEmpty || !question.invalidations.isEmpty else {
             // Messages that the peer sent ahead of the query.
@@ -106,16 +109,17 @@ extension PurgeCoordinator {
                 appliedPositions: question.positions, records: records, from: peer))
     }
 
-    /// Returns true if this node lacks invalidations that `peer` has reported.
+    /// Returns true if this node lacks invalidations that `peer` has reported as applied.
     func isBehind(_ peer: NodeID) -> Bool {
         state.withLock { $0.exchange.isBehind(peer) }
     }
 
-    /// Calls `completion` when this node has all invalidations that `peer` has reported.
+    /// Calls `completion` when this node has all invalidations that `peer` has reported, at once if
+    /// it has them; never after ``stop()``.
     ///
     /// - Parameters:
     ///   - peer: the peer.
-    ///   - limit: the time after which `completion` may never be called.
+    ///   - limit: the time after which the wait may be dropped without a call of `completion`.
     ///   - completion: called on any thread.
     package func whenCaughtUp(
         with peer: NodeID, within limit: Interval, completion: @escaping @Sendable () -> Void
@@ -131,14 +135,14 @@ extension PurgeCoordinator {
 }
 
 extension PurgeCoordinator {
-    /// Returns when this node, which has announced that it leaves, is no longer a voter or cannot
-    /// be removed.
+    /// Waits until this node, which has announced that it leaves, is no longer a voter or cannot be
+    /// removed, or the coordinator stops; then sends all queued messages.
     package func waitUntilLeft() async {
         await wait { $0.exchange.isLeaveComplete }
         outbox.finish()
     }
 
-    /// Returns when the node is a voter and its fence is open.
+    /// Returns when the node is a voter and its fence is open, or when the coordinator stops.
     package func waitUntilCurrent() async {
         await wait { [fenceStatus] in
             $0.exchange.isVoter && fenceStatus.isOpen(at: SystemClock.now())
@@ -182,8 +186,11 @@ extension PurgeCoordinator {
 
 /// The log lines about the fence.
 extension PurgeCoordinator {
-    /// Logs that this node is fenced, with the silent voters and the remedies; called periodically
-    /// by one loop of a node that is in a cluster.
+    /// Logs that this node is fenced, with the silent voters and the remedies, or that it is no
+    /// longer fenced; nothing without a voter set.
+    ///
+    /// Called periodically by one loop of a node that is in a cluster; ``FenceLogLimiter`` limits
+    /// the number of lines.
     package func logFenceState(now: Instant) {
         let line = fenceReport.withLock {
             $0.nextEvent(closedFor: fenceStatus.closedDuration(at: now), now: now)
@@ -210,7 +217,13 @@ package struct CatchUpQueue {
     /// Creates an empty queue.
     package init() {}
 
-    /// Adds a query of `requester`, and drops those whose time has passed.
+    /// Adds a query of `requester`, and drops the oldest ones if their time has passed.
+    ///
+    /// - Parameters:
+    ///   - completion: called by the owner of the queue once ``takeReady(isBehind:)`` returns it.
+    ///   - requester: the peer that this node lags behind.
+    ///   - now: the present time.
+    ///   - limit: the time after which the query may be dropped.
     package mutating func add(
         _ completion: @escaping @Sendable () -> Void, for requester: NodeID, now: Instant,
         within limit: Interval
@@ -220,8 +233,8 @@ package struct CatchUpQueue {
             Waiter(requester: requester, deadline: now + limit, completion: completion))
     }
 
-    /// Removes and returns the completions of the queries of peers that this node is not behind any
-    /// more.
+    /// Removes and returns the completions of all queries whose peers this node no longer lags
+    /// behind.
     package mutating func takeReady(isBehind: (NodeID) -> Bool) -> [@Sendable () -> Void] {
         guard !waiters.isEmpty else { return [] }
         let ready = waiters.filter { !isBehind($0.requester) }

@@ -26,8 +26,8 @@ extension PurgeCoordinator {
         _ = invalidateLocally(Purge(.hard, [.url(name)]))
     }
 
-    /// Returns true if a resource of the host of `key` was changed and the other nodes may not know
-    /// it.
+    /// Returns true while a purge of the whole host of `key` is pending, so that other nodes may
+    /// not know that a resource of the host was changed.
     package func mayBeStaleElsewhere(_ key: [UInt8]) -> Bool {
         throttle.withLock { pace in
             pace.hasCoalescedHosts
@@ -40,8 +40,10 @@ extension PurgeCoordinator {
         Array(name.prefix { $0 != UInt8(ascii: "/") })
     }
 
-    /// Purges the hosts with too many single changes whose purge is due at `now`; with
-    /// `.distantFuture`, all of them.
+    /// Issues the soft purges of whole hosts that are due at `now`; with `.distantFuture`, all of
+    /// them.
+    ///
+    /// A purge that the log does not accept stays pending for the next call.
     package func purgeMergedHosts(dueAt now: Instant = SystemClock.now()) {
         let due = throttle.withLock { pace in
             pace.hasCoalescedHosts ? pace.takeDueHosts(now: now) : []
@@ -56,10 +58,10 @@ extension PurgeCoordinator {
         }
     }
 
-    /// Issues a purge with a new id; returns `nil` if a name is too long for the log.
+    /// Issues a purge with a new id; returns `nil` if it is invalid, because a name is too long.
     private func issue(_ purge: Purge) -> IssueOutcome? { try? issue(purge, id: nil) }
 
-    /// Logs that a change is unknown to the other nodes until the host is purged.
+    /// Logs that the other nodes may not know of a change.
     private func logUnpropagatedPurge() {
         logger.warning("a change could not be sent to other nodes; they may serve the old response")
     }

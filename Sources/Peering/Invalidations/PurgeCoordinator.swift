@@ -30,7 +30,7 @@ package final class PurgeCoordinator: Sendable {
 
     private let tiers: CacheTiers
     let logger: Logger
-    /// The function called, under the main lock, when the node adopts its first voter set.
+    /// The function called, under the main lock, when a node without a voter set adopts one.
     private let onVoterSet = Mutex<(@Sendable () -> Void)?>(nil)
     private let loop: any EventLoop
     private let journal: JournalStore
@@ -106,11 +106,11 @@ package final class PurgeCoordinator: Sendable {
         performStep { $0.exchange.started(now: $1, using: &$0.dice, effects: &$2) }
     }
 
-    /// Completes the current work and writes the invalidations to disk; afterwards no step is
-    /// performed.
+    /// Waits until all invalidations are synced to disk or a write fails, and then stops for good:
+    /// later events and purges are ignored, and waits for receipts do not end.
     ///
-    /// - Returns: false if another attempt to write has failed; then the next start must assume
-    ///   that it may lack invalidations.
+    /// - Returns: false if a write has failed; the journal is then marked as lost, so that the next
+    ///   start assumes that it lacks invalidations.
     package func stop() async -> Bool {
         let failures = journal.failureCount
         await wait { [journal] in
@@ -121,35 +121,35 @@ package final class PurgeCoordinator: Sendable {
             return (state.stepWaiters.takeAll(), state.exchange.unsyncedBytes == 0)
         }
         for waiter in waiting { waiter.done() }
-        if !isWritten { journal.abandon() }
+        if !isWritten { await withCheckedContinuation { end in journal.abandon { end.resume() } } }
         await journal.close()
         return isWritten
     }
 
-    /// Registers the function that is called when the node adopts its first voter set; it must not
-    /// call the coordinator.
+    /// Registers the function that is called when a node without a voter set adopts one; it must
+    /// not call the coordinator.
     func observeVoterSet(_ listener: @escaping @Sendable () -> Void) {
         onVoterSet.withLock { $0 = listener }
     }
 
-    /// Makes the node another member at its next start, which assumes that it may lack
-    /// invalidations.
+    /// Marks the journal as lost, so that the next start becomes another member and assumes that it
+    /// lacks invalidations.
     func abandonIdentity() { journal.abandon() }
 
-    /// Moves the journal if the disk tier has opened another directory; called periodically.
+    /// Begins a new journal if the disk tier has opened another directory; called periodically.
     package func checkDiskDirectory() {
         journal.checkDiskDirectory()
     }
 
     // MARK: Events
 
-    /// Handles an event at once.
+    /// Handles an event at once, after the waiting ones; ignored after ``stop()``.
     package func handle(_ event: ReplicationEvent) {
         performStep { $0.exchange.handle(event, now: $1, using: &$0.dice, effects: &$2) }
     }
 
-    /// Handles an event shortly afterwards, before any later event or query; at once if very many
-    /// are waiting.
+    /// Queues an event for the next step, which follows soon on the coordinator's loop; performs
+    /// that step at once if ``inboxMax`` events are waiting.
     func enqueue(_ event: ReplicationEvent) {
         let count = inbox.withLock { inbox in
             inbox.append(event)
@@ -159,13 +159,15 @@ package final class PurgeCoordinator: Sendable {
         if count == 1 { loop.execute { [weak self] in self?.performStep { _, _, _ in } } }
     }
 
-    /// Issues a purge, unless one was issued under this id before.
+    /// Applies a purge on this node and queues it for all others, unless one was issued under this
+    /// id before.
     ///
     /// - Parameters:
     ///   - purge: the purge.
     ///   - id: the client's id of the purge; `nil` for a new one.
     ///
-    /// - Returns: the outcome, `busy` if nothing was issued.
+    /// - Returns: the outcome; `busy`, and nothing was invalidated, if the log accepts nothing at
+    ///   present or the coordinator has stopped.
     /// - Throws: `InvalidationFault`; nothing was invalidated.
     package func issue(_ purge: Purge, id: [UInt8]?) throws(InvalidationFault) -> IssueOutcome {
         let outcome = performStep(wakesWaiters: false) {
@@ -181,15 +183,16 @@ package final class PurgeCoordinator: Sendable {
         return try outcome.get()
     }
 
-    /// Invalidates on this node alone.
+    /// Invalidates on this node alone; nothing is invalidated after ``stop()``.
     ///
-    /// - Returns: the invalidation version; requests from before have a lower one.
+    /// - Returns: the invalidation version afterwards; requests from before have a lower one.
     package func invalidateLocally(_ purge: Purge) -> InvalidationVersion {
         handle(.purgedLocally(purge))
         return tiers.marks.version
     }
 
-    /// Begins to remove members from the voter set at an operator's request.
+    /// Begins to remove members from the voter set at an operator's request; ignored after
+    /// ``stop()``.
     ///
     /// - Throws: the reason for a refusal; nothing has changed then.
     package func forget(_ members: [NodeID]) throws(FenceCoordinator.RemovalRefusal) {
@@ -202,11 +205,12 @@ package final class PurgeCoordinator: Sendable {
         try outcome?.get()
     }
 
-    /// Calls `done` when a record is synced here.
+    /// Calls `done` when a record is synced here or, with `byAll`, confirmed by all reachable
+    /// members.
     ///
     /// - Parameters:
-    ///   - name: the record.
-    ///   - byAll: true to wait until all reachable members have confirmed it.
+    ///   - name: the record; one of another node that is not held here counts as confirmed.
+    ///   - byAll: true to wait for all reachable members, and until the node knows all members.
     ///   - done: called on any thread, possibly before this returns.
     ///
     /// - Returns: the token for ``cancelWait(_:)``; `nil` if `done` was called at once.
@@ -227,12 +231,13 @@ package final class PurgeCoordinator: Sendable {
         return ticket
     }
 
-    /// Cancels a wait for a receipt.
+    /// Cancels a wait for a receipt; does nothing if it is over.
     package func cancelWait(_ ticket: Waiters.Token) {
         receipts.withLock { $0.waiters.remove(ticket) }
     }
 
-    /// Returns true if a record is confirmed here, or by all reachable members.
+    /// Returns true if a record is synced here or, with `isForAll`, confirmed by all reachable
+    /// members; also if it is not held.
     private static func isConfirmed(
         _ name: RecordID, _ isForAll: Bool, _ exchange: borrowing InvalidationReplication
     ) -> Bool {
@@ -244,10 +249,10 @@ package final class PurgeCoordinator: Sendable {
 
     // MARK: Steps
 
-    /// Handles the waiting events and then performs `step`.
+    /// Handles the waiting events, performs `step` and all effects, and wakes waiters.
     ///
     /// - Parameters:
-    ///   - wakesWaiters: true if waiters for receipts may be affected by `step`.
+    ///   - wakesWaiters: false if `step` cannot complete a receipt or let this node catch up.
     ///   - step: the change; receives the state, the time and the list of effects.
     ///
     /// - Returns: the result of `step`; `nil` after the stop.
@@ -286,7 +291,8 @@ package final class PurgeCoordinator: Sendable {
         return result
     }
 
-    /// Updates the progress of this node's records and returns the waiters that are done.
+    /// Updates the progress of this node's records and, if `wakes`, removes and returns the waiters
+    /// for receipts and the queries of peers that need not wait any longer.
     private func takeFinishedWaiters(_ state: inout State, _ wakes: Bool) -> [@Sendable () -> Void]
     {
         let settled = state.exchange.isMembershipComplete ? state.settledUpTo : 0
@@ -299,7 +305,7 @@ package final class PurgeCoordinator: Sendable {
         return woken
     }
 
-    /// Schedules the next tick, unless an earlier one is scheduled.
+    /// Schedules the next tick, unless one is scheduled that is not later.
     private func schedule(_ state: inout State) {
         let next = state.exchange.nextTick
         if let wakesAt = state.nextTickAt, wakesAt <= next { return }
@@ -347,7 +353,7 @@ package final class PurgeCoordinator: Sendable {
         verify(version, count)
     }
 
-    /// Checks that the marks have counted as many invalidations as the log.
+    /// Checks, in debug builds, that the marks have counted as many invalidations as the log.
     private func verify(_ version: InvalidationVersion, _ count: UInt64) {
         assert(version.count == count, "the log counts \(count), and marks \(version.count)")
     }
@@ -357,12 +363,13 @@ package final class PurgeCoordinator: Sendable {
 struct PendingReceipts {
     /// How far this node's records are confirmed, as of the last step.
     struct Progress {
-        /// The number up to which they are synced here.
+        /// The number up to which this node's records are synced here.
         var issued: UInt64 = 0
-        /// The number up to which all reachable members have confirmed them.
+        /// The number up to which all reachable members have confirmed this node's records; 0 while
+        /// members may be unknown.
         var settled: UInt64 = 0
 
-        /// Returns true if there is nothing to wait for on the record `number`.
+        /// Returns true if this node's record `number` is synced or, with `isForAll`, confirmed.
         func covers(_ number: UInt64, isForAll: Bool) -> Bool {
             number <= (isForAll ? settled : issued)
         }

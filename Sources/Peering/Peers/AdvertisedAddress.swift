@@ -8,7 +8,8 @@ extension PeerAddress {
     /// configured address.
     ///
     /// This is `listen`, or if that is the unspecified address, the device address that the others
-    /// are most likely to reach.
+    /// are most likely to reach: a private IPv4 address before any other. Without a suitable device
+    /// it is the loopback address.
     ///
     /// - Parameters:
     ///   - listen: the address for peers.
@@ -56,7 +57,9 @@ extension IPAddress {
         }
     }
 
-    /// Returns the addresses of this machine's interfaces.
+    /// Returns the IP addresses of this machine's interfaces.
+    ///
+    /// - Throws: the error of the system call that lists the interfaces.
     package static func interfaceAddresses() throws -> [IPAddress] {
         try System.enumerateDevices().compactMap { device in
             device.address?.ipAddress.flatMap { IPAddress($0[...]) }

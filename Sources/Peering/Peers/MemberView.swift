@@ -6,7 +6,7 @@ import Synchronization
 package struct MemberView: Sendable {
     /// The records of all known members: this node's first, then the others by id.
     package let records: [MemberRecord]
-    /// The connections by member.
+    /// The connections in use by member; members without one are absent.
     package let connections: [NodeID: PeerConnection]
     /// The connected members that are alive and not suspected.
     private let reachable: Set<NodeID>
@@ -32,7 +32,8 @@ package struct MemberView: Sendable {
     /// This node's record.
     package var own: MemberRecord { records[0] }
 
-    /// Returns true if a query to this member is likely to get a reply.
+    /// Returns true if a query to another member is likely to get a reply: it is alive, connected
+    /// and not unresponsive.
     package func isReachable(_ id: NodeID) -> Bool {
         reachable.contains(id) && connections[id]?.isUnresponsive.load(ordering: .relaxed) == false
     }

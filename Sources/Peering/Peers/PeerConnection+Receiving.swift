@@ -8,7 +8,7 @@ import Wire
 
 /// Input of a connection, frame by frame.
 extension PeerConnection {
-    /// Processes received plaintext.
+    /// Processes received plaintext, until the connection begins to close.
     func receive(_ plaintext: ByteBuffer) {
         input.append(plaintext)
         do throws(PeerFault) {
@@ -24,7 +24,8 @@ extension PeerConnection {
         input.discardReadBytes()
     }
 
-    /// Handles a violation of the protocol, or a connection to this very process.
+    /// Reports a violation of the protocol, or a connection to this very process, to the hub, and
+    /// sends what the link has queued to close the connection.
     func handleFault(_ fault: PeerFault) {
         if fault == .selfConnection {
             phase = .closing
@@ -63,7 +64,8 @@ extension PeerConnection {
         }
     }
 
-    /// Starts the handler of a query, after the invalidations that came with it.
+    /// Applies the invalidations that came with a query, and starts its handler, if need be once
+    /// this node has caught up; resets the stream as overloaded if the node has stopped.
     func queryReceived(_ question: PeerQuery, on stream: UInt32) {
         guard let handler = hub.host.service?.makeQueryHandler(question, on: stream, of: self),
             let purges = hub.host.purges

@@ -9,7 +9,7 @@ import Wire
 
 /// Thread-safe output of a connection.
 extension PeerConnection {
-    /// Sends gossip after everything sent before.
+    /// Sends gossip, ahead of other frames that wait; drops it if the link refuses it.
     func send(_ gossip: Gossip) {
         onLoop { connection in
             // The pings detect a peer that reads so slowly that the link refuses gossip.
@@ -18,7 +18,8 @@ extension PeerConnection {
         }
     }
 
-    /// Sends a message about invalidations, after everything sent before.
+    /// Sends a message about invalidations, after everything sent before; drops it if the
+    /// connection is not open.
     ///
     /// On the loop too it waits for its turn, so that no message sent there overtakes one from
     /// another thread. A query that does overtake it carries what was not sent yet.
@@ -51,8 +52,8 @@ extension PeerConnection {
         }
     }
 
-    /// Sends offers after everything sent before; calls `onRefusal` if they do not fit or there is
-    /// no connection.
+    /// Sends offers after everything sent before; calls `onRefusal`, on any thread, if they do not
+    /// fit or the connection is not open.
     func send(_ offers: [PeerOffer], onRefusal: @escaping @Sendable () -> Void) {
         guard loop != nil else { return onRefusal() }
         onLoop { connection in
@@ -66,7 +67,7 @@ extension PeerConnection {
         }
     }
 
-    /// Sends the outcomes of offers after everything sent before.
+    /// Sends the outcomes of offers after everything sent before; drops those that do not fit.
     func send(_ verdicts: [OfferOutcome]) {
         onLoop { connection in
             // A peer that does not receive them sends its offers again.
@@ -78,7 +79,8 @@ extension PeerConnection {
         }
     }
 
-    /// Closes the connection with a reason.
+    /// Closes the connection with a reason, after the frames that wait; does nothing if it is
+    /// closing already.
     func close(_ goodbye: Goodbye) {
         onLoop { connection in
             connection.link.close(goodbye)
@@ -86,7 +88,11 @@ extension PeerConnection {
         }
     }
 
-    /// Sends a query; its events are delivered to it.
+    /// Sends a query, with the invalidations that the peer must have first; its events are
+    /// delivered to it.
+    ///
+    /// The query fails if the connection is not open or no longer the one in use with the peer. It
+    /// is reported as not sent if the link has no capacity or no stream ids left.
     package func send(_ ask: PeerRequest) {
         onLoop { connection in
             guard let purges = connection.hub.host.purges else { return ask.deliver(.failed) }
@@ -139,7 +145,8 @@ extension PeerConnection {
         return stream
     }
 
-    /// Cancels a query; no more events are delivered to it.
+    /// Cancels an open query, and marks the peer as unresponsive if it sent nothing while the query
+    /// waited for long; does nothing if the query has ended.
     func cancel(_ ask: PeerRequest) {
         onLoop { connection in
             guard let stream = connection.requests.remove(ask) else { return }
@@ -149,14 +156,16 @@ extension PeerConnection {
         }
     }
 
-    /// Marks the peer as unresponsive if a query was cancelled after a wait without any input.
+    /// Marks the peer as unresponsive if `ask` was sent at least ``OwnerSearch/probeDelay`` ago and
+    /// no input has arrived since.
     private func markUnresponsive(after ask: PeerRequest) {
         let hasWaited = SystemClock.now() - ask.sentAt >= OwnerSearch.probeDelay
         guard hasWaited, lastReadAt < ask.sentAt else { return }
         isUnresponsive.store(true, ordering: .relaxed)
     }
 
-    /// Acknowledges body bytes, which reopens the peer's flow-control window.
+    /// Acknowledges body bytes, which reopens the peer's flow-control window; does nothing if the
+    /// query has ended.
     package func bytesConsumed(_ bytesCount: Int, of ask: PeerRequest) {
         onLoop { connection in
             guard let stream = ask.stream else { return }
@@ -165,7 +174,8 @@ extension PeerConnection {
         }
     }
 
-    /// Fails the queries without an entry head, because the peer is suspected.
+    /// Fails and cancels the queries to which no entry head has arrived, because the peer is
+    /// suspected.
     func peerSuspected() {
         onLoop { connection in
             connection.requests.failWithoutHead { connection.link.cancel($0) }
@@ -173,7 +183,7 @@ extension PeerConnection {
         }
     }
 
-    /// Removes the handler of a peer's stream that has ended.
+    /// Removes the handler of a peer's query whose reply has ended; called on the loop.
     package func replyFinished(_ stream: UInt32) {
         handlers[stream] = nil
     }

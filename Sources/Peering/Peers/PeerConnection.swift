@@ -79,10 +79,11 @@ package final class PeerConnection: ChannelInboundHandler, @unchecked Sendable {
     ///
     /// Until there is input, queries to the peer are useless. Thread-safe.
     let isUnresponsive = Atomic<Bool>(false)
-    /// The minimum number of this node's applied invalidations that were sent on this connection;
-    /// `nil` for none.
+    /// The number of this node's applied invalidations that the peer had or was sent with the last
+    /// query on this connection; `nil` before the first query.
     var sentInvalidationCount: UInt64?
-    /// The number of the last of this node's own records that were sent on this connection.
+    /// The number of the last of this node's own records that was sent on this connection ahead of
+    /// queries; 0 for none.
     var pushedRecordNumber: UInt64 = 0
     /// True once the channel was active.
     var wasActive = false
@@ -91,7 +92,7 @@ package final class PeerConnection: ChannelInboundHandler, @unchecked Sendable {
     static let handshakeTimeout = Interval.seconds(5)
     /// Maximum time that a peer has to read the reason for the close.
     static let closeTimeout = Interval.seconds(1)
-    /// The bytes that may wait in the socket's buffer before framing stops.
+    /// The number of bytes that are framed before they are encrypted and passed to the socket.
     static let bufferedBytesMax = 256 << 10
 
     /// Creates a connection for a new channel.
@@ -119,13 +120,15 @@ package final class PeerConnection: ChannelInboundHandler, @unchecked Sendable {
             hello: Hello(member: own.member, incarnation: own.incarnation))
     }
 
-    /// Runs `body` on the connection's loop, at once if that is the current one.
+    /// Runs `body` on the connection's loop, at once if that is the current one; does nothing
+    /// before the loop is known.
     func onLoop(_ body: @escaping @Sendable (PeerConnection) -> Void) {
         guard let loop else { return }
         if loop.inEventLoop { body(self) } else { loop.execute { body(self) } }
     }
 
-    /// The event loop; set before the connection is shared.
+    /// The event loop; `nil` only before the channel is set up, and set before other threads know
+    /// the connection.
     package var loop: (any EventLoop)?
 
     // MARK: The channel
@@ -143,7 +146,7 @@ package final class PeerConnection: ChannelInboundHandler, @unchecked Sendable {
         begin(context)
     }
 
-    /// Starts the handshake on an active channel.
+    /// Starts the handshake and its timeout on an active channel.
     func begin(_ context: ChannelHandlerContext) {
         wasActive = true
         let time = TimeAmount.nanoseconds(Self.handshakeTimeout.nanoseconds)
@@ -156,13 +159,14 @@ package final class PeerConnection: ChannelInboundHandler, @unchecked Sendable {
         sendOutput()
     }
 
-    /// Stops writing to the socket.
+    /// Stops writing to the socket, whose descriptor may be reused.
     package func channelInactive(context: ChannelHandlerContext) {
         writer.close()
         context.fireChannelInactive()
     }
 
-    /// Ends all queries and handlers, and reports the close to the hub.
+    /// Ends all queries and handlers, and reports to the hub that the connection was closed or, if
+    /// it never opened, that it failed.
     package func handlerRemoved(context: ChannelHandlerContext) {
         deadline?.cancel()
         writer.close()
@@ -227,13 +231,15 @@ package final class PeerConnection: ChannelInboundHandler, @unchecked Sendable {
 
     // MARK: The end
 
-    /// Closes the connection because of a failed handshake or a violation of the protocol.
+    /// Closes the connection because of a failed handshake or a violation of the protocol, which is
+    /// reported to the hub unless the connection is closing already.
     func fail(_ why: String) {
         if phase == .opening || phase == .open { reportFailure(why) }
         close()
     }
 
-    /// Reports a violation of the protocol, or a failed handshake, to the hub.
+    /// Reports a violation of the protocol on an open connection to the hub; before HELLO, a failed
+    /// connection, after which input is ignored.
     func reportFailure(_ why: String) {
         guard phase == .opening else { return hub.protocolFaultOccurred(remote, why: why) }
         // Reported here, so that it is not reported again when the channel is closed.
@@ -241,7 +247,7 @@ package final class PeerConnection: ChannelInboundHandler, @unchecked Sendable {
         hub.connectionFailed(remote, dialled: dialled, why: why)
     }
 
-    /// Closes the channel at once.
+    /// Sends close_notify and closes the channel at once; does nothing if it is closed.
     func close() {
         guard let context else { return }
         session.close()
@@ -263,7 +269,8 @@ extension PeerConnection {
         }
     }
 
-    /// Frames and encrypts what may be sent now, and passes it to the socket.
+    /// Frames and encrypts what may be sent now, and passes it to the socket; does nothing during
+    /// the handshake and while input is processed, after which it is called again.
     package func flush() {
         guard let context, phase != .closed, !isFlushing, !isReading, session.isEstablished else {
             return
@@ -334,9 +341,9 @@ struct PlaintextBuffer {
     /// The buffer that small pieces are appended to.
     private var tail = ByteBuffer()
 
-    /// The size in bytes from which a piece fills a record and is kept by reference.
+    /// The size in bytes of a TLS record; a piece of at least this size is kept by reference.
     private static let referenceBytesMin = 16 << 10
-    /// The largest capacity in bytes that is kept for reuse.
+    /// The largest capacity in bytes of a buffer that is kept for reuse.
     private static let retainedBytesMax = 64 << 10
 
     /// Appends a copy of bytes.
@@ -349,7 +356,7 @@ struct PlaintextBuffer {
         for index in bytes.indices { tail.writeInteger(bytes[index]) }
     }
 
-    /// Appends a buffer, by copy or by reference.
+    /// Appends a buffer, by reference if it has at least ``referenceBytesMin`` bytes, else by copy.
     mutating func append(_ piece: ByteBuffer) {
         guard piece.readableBytes >= Self.referenceBytesMin else {
             tail.writeImmutableBuffer(piece)

@@ -49,7 +49,8 @@ final class PeerDialer: @unchecked Sendable {
         timer?.cancel()
     }
 
-    /// Resolves all seeds, and schedules the next resolution.
+    /// Resolves all seeds, reports their addresses to `hub`, and schedules the next resolution;
+    /// does nothing once the hub is stopped.
     func resolveSeeds(for hub: PeerHub) {
         timer?.cancel()
         guard !hub.isStopped else { return }
@@ -76,7 +77,7 @@ final class PeerDialer: @unchecked Sendable {
         }
     }
 
-    /// Returns the addresses of a literal or a name.
+    /// Returns the addresses of a literal or a name; the future fails if a name is not resolved.
     private func addresses(of address: PeerAddress) -> EventLoopFuture<[IPAddress]> {
         if let literal = IPAddress(address.host[...]) {
             return loop.makeSucceededFuture([literal])
@@ -84,7 +85,8 @@ final class PeerDialer: @unchecked Sendable {
         return resolver.addresses(of: address.host, on: loop)
     }
 
-    /// Connects to one of the addresses of `address`, one after the other.
+    /// Tries the addresses of `address` one after the other until one accepts; else reports to
+    /// `hub` that the dial has failed.
     func dial(_ address: PeerAddress, for hub: PeerHub) {
         addresses(of: address).assumeIsolated().whenComplete { [self] result in
             switch result {
@@ -96,7 +98,8 @@ final class PeerDialer: @unchecked Sendable {
         }
     }
 
-    /// Connects to the first of `rest` that accepts.
+    /// Connects to the first of `rest` that accepts; reports to `hub` that the dial has failed if
+    /// none does, the limit of connections is reached, or the hub is stopped.
     private func dial(_ address: PeerAddress, at rest: ArraySlice<IPAddress>, for hub: PeerHub) {
         guard let first = rest.first, !hub.isStopped,
             let socket = try? SocketAddress(

@@ -6,13 +6,14 @@ import Synchronization
 
 /// The search for the cluster at the start.
 extension PeerHub {
-    /// Returns when this node has found its cluster, when the join timeout has passed, or when it
-    /// must not serve.
+    /// Returns when this node has found its cluster, when the join timeout has passed, when the
+    /// node must not serve, or when the hub is stopped.
     package func join() async {
         try? await joinPromise.futureResult.get()
     }
 
-    /// Makes this node an owner, and returns when the ring with it is computed.
+    /// Makes this node an owner, and returns when the ring with it is computed; returns at once,
+    /// without a change, if the hub is stopped or the node leaves or must not serve.
     ///
     /// It must be called when the node is current or has waited for that long enough. As an owner
     /// it would otherwise ask the origin, on behalf of others, about entries that they have.
@@ -39,7 +40,7 @@ extension PeerHub {
         logMissingSeeds(after: settings.membersTimeMax)
     }
 
-    /// Notes that the node has a voter set; thread-safe.
+    /// Continues the search now that the node has a voter set; thread-safe.
     func voterSetAdopted() {
         loop.execute { [self] in advanceJoin() }
     }
@@ -63,7 +64,7 @@ extension PeerHub {
         joinPromise.succeed()
     }
 
-    /// Logs the missing members periodically, as long as the search lasts.
+    /// Logs the missing seeds after `wait` and then every minute, as long as the search lasts.
     private func logMissingSeeds(after wait: Interval) {
         loop.assumeIsolated().scheduleTask(in: .nanoseconds(wait.nanoseconds)) { [weak self] in
             guard let self, !isStopped, let missingSeeds else { return }
@@ -72,7 +73,10 @@ extension PeerHub {
         }
     }
 
-    /// Ends this process as a member, because it is not the node that it started as.
+    /// Ends this process as a member, because it is not the node that it started as: logs the
+    /// reason, ends the search, and has the process stop serving.
+    ///
+    /// A node on a restored copy of its directory becomes another member at its next start.
     func refuseToServe(_ why: MembershipEffect.ServingRefusal) {
         log.servingRefused(why, own: ownID)
         if why == .restoredCopy { host.purges?.abandonIdentity() }
@@ -80,7 +84,8 @@ extension PeerHub {
         joinPromise.succeed()
     }
 
-    /// Handles the addresses of the seeds, which are complete if all names were resolved.
+    /// Passes the addresses of the seeds to the search and the membership; `isComplete` is true if
+    /// all names were resolved.
     func seedsResolved(_ addresses: [PeerAddress], isComplete: Bool) {
         joinWatch.seedsResolved(addresses, isComplete: isComplete)
         if addresses.isEmpty { advanceJoin() } else { handle(.seedsResolved(addresses)) }

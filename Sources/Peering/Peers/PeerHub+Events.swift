@@ -7,7 +7,7 @@ import Telemetry
 import Synchronization
 
 extension PeerHub {
-    /// Handles an event and performs its effects.
+    /// Handles an event of the membership and performs its effects; ignored after ``stop()``.
     func handle(_ event: MembershipEvent) {
         guard !isStopped else { return }
         if announcedRule != nil { joinWatch.observe(event) }
@@ -19,7 +19,7 @@ extension PeerHub {
         advanceJoin()
     }
 
-    /// Schedules the next tick of the membership.
+    /// Replaces the timer of the membership's next tick.
     func schedule() {
         timer?.cancel()
         guard !isStopped, membership.nextTick != .distantFuture else { return }
@@ -58,7 +58,8 @@ extension PeerHub {
         }
     }
 
-    /// Publishes a new snapshot if members or connections have changed.
+    /// Publishes a new ``view`` if members or connections have changed, also to the coordinator of
+    /// invalidations, the handoff and the ring.
     private func publish(_ effects: [MembershipEffect]) {
         let isChanged = effects.contains { effect in
             switch effect {

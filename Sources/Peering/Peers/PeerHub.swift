@@ -35,9 +35,10 @@ package final class PeerHub: @unchecked Sendable {
     var log: PeerLog
     /// The state of the search for the cluster.
     var joinWatch: ClusterDiscovery
-    /// The formation rule that the coordinator knows; `nil` once the node has found its cluster.
+    /// The formation rule that the coordinator knows; `nil` once the node has found its cluster and
+    /// has a voter set.
     var announcedRule: ClusterFormation.Rule? = .never
-    /// True once the node has found its cluster or has ended the search.
+    /// True once the node has found its cluster or the join timeout has passed.
     var hasJoined = false
     /// The promise of ``join()``.
     let joinPromise: EventLoopPromise<Void>
@@ -66,7 +67,8 @@ package final class PeerHub: @unchecked Sendable {
     let handoffReceiver: HandoffReceiver
     /// The keys of entries offered from memory.
     package let offeredKeys = OfferedKeys()
-    /// The function called when this node must not serve, because another process has its id.
+    /// The function called when this node must not serve, because another process has its id or its
+    /// directory is a restored copy.
     let onMustNotServe: @Sendable () -> Void
 
     /// Creates the membership of a node that knows no other member and owns nothing before it has
@@ -135,8 +137,8 @@ package final class PeerHub: @unchecked Sendable {
     /// The latest snapshot of the members.
     package var view: MemberView { published.withLock { $0 } }
 
-    /// The seeds that have not responded, while this node looks for its cluster; `nil` once it has
-    /// found one.
+    /// The seeds that have not responded, while this node looks for its cluster; `nil` before the
+    /// search and once the node has a voter set.
     package var missingSeeds: [String]? { missingSeedsState.withLock { $0 } }
 
     /// The node's counters.
@@ -179,7 +181,8 @@ package final class PeerHub: @unchecked Sendable {
         loop.execute { [self] in dialer.setSeeds(configuration.join, for: self) }
     }
 
-    /// Adds a connection after its handshake; `hello` describes the peer.
+    /// Adds a connection after its handshake, or closes it if the hub is stopped; `hello` describes
+    /// the peer.
     func connectionOpened(_ connection: PeerConnection, _ hello: Hello) {
         let id = connection.id
         loop.execute { [self] in
@@ -193,7 +196,8 @@ package final class PeerHub: @unchecked Sendable {
         }
     }
 
-    /// Reports that the other end of a connection is this process.
+    /// Reports that the other end of a connection is this process, so that the membership dials the
+    /// address less often.
     func selfConnectionDetected(_ id: PeerConnectionID, dialled: PeerAddress?) {
         loop.execute { [self] in
             let own = membership.own
@@ -201,7 +205,7 @@ package final class PeerHub: @unchecked Sendable {
         }
     }
 
-    /// Handles gossip from an open connection.
+    /// Handles gossip from a connection; ignored if that has been closed.
     func gossipReceived(_ gossip: Gossip, on id: PeerConnectionID) {
         loop.execute { [self] in
             guard connections[id] != nil else { return }
@@ -218,7 +222,7 @@ package final class PeerHub: @unchecked Sendable {
         }
     }
 
-    /// Removes a closed connection; `goodbye` is the last message of the peer.
+    /// Removes a closed connection; `goodbye` is the peer's reason, `nil` if it gave none.
     func connectionClosed(_ id: PeerConnectionID, _ goodbye: Goodbye?) {
         loop.execute { [self] in
             handoffReceiver.connectionClosed(id)
@@ -227,7 +231,8 @@ package final class PeerHub: @unchecked Sendable {
         }
     }
 
-    /// Reports a failed connection; `dialled` is the address if this node dialled it.
+    /// Counts and logs a connection that failed before it was open, and reports a failed dial to
+    /// the membership; `dialled` is `nil` for an accepted connection.
     func connectionFailed(_ remote: String, dialled: PeerAddress?, why: String) {
         loop.execute { [self] in
             counters.add(.peerHandshakesFailed)
@@ -239,7 +244,7 @@ package final class PeerHub: @unchecked Sendable {
         }
     }
 
-    /// Reports a violation of the protocol on an open connection, which is being closed.
+    /// Counts and logs a violation of the protocol on an open connection, which is being closed.
     func protocolFaultOccurred(_ remote: String, why: String) {
         loop.execute { [self] in
             counters.add(.peerFaults)
@@ -250,7 +255,7 @@ package final class PeerHub: @unchecked Sendable {
     /// Announces that this node leaves.
     ///
     /// - Returns: a future that succeeds when all reachable members have confirmed it or have not
-    ///   done so in time.
+    ///   done so in time; at once if the node leaves already, must not serve or is stopped.
     package func leave() -> EventLoopFuture<Void> {
         loop.flatSubmit { [self] in
             let promise = loop.makePromise(of: Void.self)
@@ -264,7 +269,8 @@ package final class PeerHub: @unchecked Sendable {
         }
     }
 
-    /// Closes all connections and ends all activity.
+    /// Closes all connections and ends all activity; waits for the end of the search, of leaving or
+    /// of a drain are over then.
     package func stop() -> EventLoopFuture<Void> {
         loop.submit { [self] in
             isStopped = true

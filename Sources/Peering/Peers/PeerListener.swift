@@ -11,7 +11,8 @@ package final class PeerListener: Sendable {
     private let channel: any Channel
     private let hub: HubReference
 
-    /// The hub, which exists only after the port is open.
+    /// The holder of the hub, which exists only after the port is open; empty before connections
+    /// are accepted and after the close.
     private final class HubReference: Sendable {
         let hub = Mutex<PeerHub?>(nil)
     }
@@ -19,6 +20,7 @@ package final class PeerListener: Sendable {
     /// The length of the accept queue, more than a cluster has members.
     private static let backlog: Int32 = 512
 
+    /// Creates the listener of an open port.
     private init(_ channel: any Channel, _ hub: HubReference) {
         self.channel = channel
         self.hub = hub
@@ -62,6 +64,8 @@ package final class PeerListener: Sendable {
     package var port: UInt16 { UInt16(channel.localAddress?.port ?? 0) }
 
     /// Accepts connections for `hub` from now on.
+    ///
+    /// - Throws: the error of the channel, if it is closed.
     package func startAccepting(to hub: PeerHub) async throws {
         self.hub.hub.withLock { $0 = hub }
         try await channel.setOption(.autoRead, value: true).get()
@@ -74,7 +78,8 @@ package final class PeerListener: Sendable {
     }
 }
 
-/// The limit of open connections with peers of one kind, unidentified ones included.
+/// The limit of open connections of one kind, dialled or accepted, including those whose peer is
+/// not identified yet.
 final class PeerConnectionLimiter: Sendable {
     private let remaining: Atomic<Int>
 

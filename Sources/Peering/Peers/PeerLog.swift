@@ -18,7 +18,8 @@ struct PeerLog {
         self.logger = logger
     }
 
-    /// Logs a warning about a peer, unless the same was logged lately.
+    /// Logs a warning about `peer`, unless the last one about it is recent and has the same reason
+    /// `why`.
     private mutating func warn(
         _ message: Logger.Message, _ metadata: Logger.Metadata, about peer: String, why: String
     ) {
@@ -53,7 +54,7 @@ struct PeerLog {
             about: "\(peer)", why: "\(fault)")
     }
 
-    /// Logs if a member's weight exceeds the limit.
+    /// Logs that a member's weight is limited, if it exceeds `limit`.
     mutating func memberWeighed(_ member: Member, limit: UInt16) {
         guard member.weight > limit else { return }
         warn(
@@ -64,7 +65,7 @@ struct PeerLog {
             ], about: "\(member.id)", why: "weight \(member.weight)")
     }
 
-    /// Logs a change of another member's state.
+    /// Logs another member's state, if that or its process has changed.
     func memberChanged(_ record: MemberRecord, from before: MemberRecord?) {
         let isSame =
             record.state == before?.state && record.member.process == before?.member.process
@@ -124,7 +125,7 @@ struct PeerLog {
         logger.critical(message, metadata: ["node": "\(own)", "advice": "\(advice)"])
     }
 
-    /// Logs the members that have not acknowledged that this node leaves.
+    /// Logs the members that have not acknowledged that this node leaves, if there are any.
     func leavingUnacknowledged(by members: [NodeID]) {
         guard !members.isEmpty else { return }
         logger.notice(
@@ -144,7 +145,8 @@ struct PeerWarningLimiter {
     /// The largest number of remembered peers; beyond it, all are forgotten and logged again.
     private static let peersMax = 1_024
 
-    /// Returns true if a line about `remote` with the reason `why` is to be logged now.
+    /// Returns true, and remembers the line, if one about `remote` with the reason `why` is to be
+    /// logged now.
     mutating func shouldLog(_ remote: String, _ why: String, now: Instant) -> Bool {
         if let last = logged[remote], last.why == why, now - last.at < Self.interval {
             return false

@@ -20,7 +20,7 @@ package struct ReceivedEntry {
 
 /// The receiver of a query's events, on its event loop.
 package protocol PeerRequestDelegate: AnyObject {
-    /// Handles an event of `ask`.
+    /// Handles an event of the query `ask`; not called after a cancel.
     func eventReceived(_ event: PeerRequest.Event, for ask: PeerRequest)
 }
 
@@ -28,7 +28,7 @@ package protocol PeerRequestDelegate: AnyObject {
 package final class PeerRequest: @unchecked Sendable {
     /// An event of a query, in this order.
     package enum Event {
-        /// A reply without an entry.
+        /// A reply without an entry; the last event if the reply is final.
         case replyReceived(PeerReply)
         /// The head of an entry, with the first part of its body.
         case entryReceived(ReceivedEntry)
@@ -47,23 +47,24 @@ package final class PeerRequest: @unchecked Sendable {
     package let node: NodeID
     /// The query as it is encoded.
     package let query: PeerQuery
-    /// The connection that it is sent on.
+    /// The connection that the query is sent on.
     package let connection: PeerConnection
     /// The time of the query, not later than it was sent.
     package let createdAt = SystemClock.now()
     private let loop: any EventLoop
     private let counters: EventLoopCounters
-    /// The receiver of events, used on the fetch's loop; `nil` once the query is cancelled.
+    /// The receiver of events, used on the fetch's loop; `nil` once the query is cancelled or the
+    /// receiver is gone.
     private weak var delegate: (any PeerRequestDelegate)?
-    /// The stream of the reply, used on the connection's loop; `nil` before it is sent and after
-    /// its end.
+    /// The stream of the query, used on the connection's loop; `nil` before the query is sent and
+    /// after the reply has ended.
     fileprivate(set) var stream: UInt32?
     /// True once the peer has sent the entry's head; used on the connection's loop.
     fileprivate var hasEntryHead = false
     /// The entry received in this turn of the loop, before it is delivered; used on the
     /// connection's loop.
     fileprivate var receivedEntry: ReceivedEntry?
-    /// The time at which it was sent; used on the connection's loop.
+    /// The time at which the query was sent, zero before; used on the connection's loop.
     fileprivate(set) var sentAt = Instant.zero
 
     /// Creates a query for a fetch.
@@ -94,19 +95,19 @@ package final class PeerRequest: @unchecked Sendable {
         loop.execute { [self] in notifyDelegate(event) }
     }
 
-    /// Calls the receiver, unless the query was cancelled.
+    /// Calls the receiver, and counts a failure, unless the query was cancelled.
     private func notifyDelegate(_ event: Event) {
         guard let delegate else { return }
         if case .failed = event { counters.add(.peerRequestsFailed) }
         delegate.eventReceived(event, for: self)
     }
 
-    /// Delivers the held entry; later parts of its body are delivered as they arrive.
+    /// Delivers the held entry, if any; later parts of its body are delivered as they arrive.
     fileprivate func deliverReceivedEntry() {
         if let response = receivedEntry.take() { deliver(.entryReceived(response)) }
     }
 
-    /// Cancels the query; called on the receiver's loop.
+    /// Cancels the query, so that no further event is delivered; called on the receiver's loop.
     package func cancel() {
         delegate = nil
         connection.cancel(self)
@@ -153,7 +154,7 @@ final class PeerRequestTable {
         }
     }
 
-    /// Delivers a part of an entry's body.
+    /// Delivers a part of an entry's body, or adds it to the entry while that is held.
     func bodyReceived(_ piece: ByteBuffer, on stream: UInt32) {
         guard let request = requests[stream] else { return }
         if request.receivedEntry?.body.append(piece) == nil {
@@ -161,7 +162,7 @@ final class PeerRequestTable {
         }
     }
 
-    /// Delivers the end of an entry's body.
+    /// Delivers the end of an entry's body, with the entry while that is held.
     func bodyEnded(_ end: StreamEnd, on stream: UInt32) {
         guard let request = requests[stream] else { return }
         let isHeld = request.receivedEntry != nil
@@ -189,7 +190,8 @@ final class PeerRequestTable {
         receiving.removeAll(keepingCapacity: true)
     }
 
-    /// Delivers the last event of a query, after the events held back.
+    /// Closes a query: delivers the held entry, if any, and then `event`, which is `nil` if the
+    /// held entry has the end of the body.
     private func complete(_ request: PeerRequest, _ event: PeerRequest.Event?) {
         if let stream = request.stream.take() { requests[stream] = nil }
         request.deliverReceivedEntry()

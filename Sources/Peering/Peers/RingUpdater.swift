@@ -23,7 +23,8 @@ package final class RingUpdater: Sendable {
         var waiters: [@Sendable () -> Void] = []
     }
 
-    /// Creates an updater with the ring of one node.
+    /// Creates an updater with the ring of this node alone, which is empty unless the node is an
+    /// owner.
     init(_ own: MemberRecord, weightMax: UInt16) {
         self.weightMax = weightMax
         let members = RingMember.owners(among: [own], weightMax: weightMax)
@@ -48,7 +49,7 @@ package final class RingUpdater: Sendable {
         for body in waiting { body() }
     }
 
-    /// Calls `body`, on any thread, once the ring is that of the latest members.
+    /// Calls `body`, on any thread, once the ring is that of the latest members; at once if it is.
     func whenSettled(_ body: @escaping @Sendable () -> Void) {
         let isSettled = state.withLock { state in
             let isSettled = state.pendingMembers == nil && state.computingMembers == nil
@@ -58,7 +59,8 @@ package final class RingUpdater: Sendable {
         if isSettled { body() }
     }
 
-    /// Changes the members; the ring follows as soon as it is computed.
+    /// Sets the members; the ring follows as soon as it is computed, unless its owners are the
+    /// same.
     func update(_ records: [MemberRecord]) {
         let members = RingMember.owners(among: records, weightMax: weightMax)
         let begins = state.withLock { state in

@@ -73,6 +73,7 @@ extension Fetch {
         readers[index].blockingTime = readers[index].blockingTime + elapsed
     }
 
+    /// True if a reader has read everything received, and so is held up.
     private var hasCaughtUpReader: Bool {
         readers.contains { $0.state == .reading && $0.position == receivedBytes }
     }
@@ -81,11 +82,15 @@ extension Fetch {
 // MARK: - Rules
 
 extension Fetch {
+    /// Returns true if a request has the same values of the fields `names` as the one sent to the
+    /// origin, or if the response depends on none.
     func matches(_ other: RequestFields?, on names: FieldNames) -> Bool {
         guard let request, !names.isEmpty else { return true }
         return other.map { $0.matches(with: request, on: names) } ?? false
     }
 
+    /// Returns true if the response may be delivered to a reader: always to the first one, unless
+    /// it is unusable; to others if it is shared, valid and selected by their fields.
     func canServe(_ reader: Reader) -> Bool {
         guard let disposition else { return true }
         if disposition.validity == .unusable { return false }
@@ -132,10 +137,12 @@ extension Fetch {
         effects.append(.abort)
     }
 
+    /// Counts the readers at ``retainedOffset`` anew.
     mutating func countFloor() {
         floorReaderCount = readers.count { $0.state == .reading && $0.position == retainedOffset }
     }
 
+    /// Releases the bytes that no reader needs, once no reader is left at ``retainedOffset``.
     mutating func raiseFloor(_ effects: inout [LookupEffect]) {
         guard floorReaderCount <= 0 else { return }
         var lowest = UInt64.max

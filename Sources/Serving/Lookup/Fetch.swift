@@ -97,6 +97,7 @@ package struct Fetch: Sendable {
     /// The time within which a reader of a relaying fetch must read ``contendedBytesMin`` while
     /// other requests wait for the origin.
     package let contendedStallTimeMax: Interval
+    /// The number of bytes that a reader must read within ``contendedStallTimeMax``.
     static let contendedBytesMin: UInt64 = 4 << 10
     /// The time during which others have waited for the origin since the readers' progress was last
     /// checked.
@@ -108,8 +109,10 @@ package struct Fetch: Sendable {
     var unreadMax: (time: Interval, bytes: UInt64)?
     /// The time and bytes used since the last reader left.
     var unread: (time: Interval, bytes: UInt64) = (.zero, 0)
+    /// The decisions about the response; `nil` until its head is known.
     var disposition: Disposition?
     var readers: [Reader] = []
+    /// Indexes of ``readers`` whose reader has left.
     var vacantIndexes: [Int] = []
     /// The number of readers at ``retainedOffset``, maintained only while relaying.
     ///
@@ -195,7 +198,8 @@ extension Fetch {
         abortWithoutReaders(&effects)
     }
 
-    /// Records that `bytes` more of the body were received.
+    /// Records that `bytes` more of the body were received; without effect before the head, and
+    /// once the fetch is over.
     ///
     /// If the body is kept, `hasRoom` states whether there is space for them; without space the
     /// fetch continues as ``Phase/relaying``.
@@ -212,6 +216,8 @@ extension Fetch {
         updateBackpressure(&effects)
     }
 
+    /// Continues as ``Phase/relaying``, because the body cannot be kept; aborts if there are no
+    /// readers.
     private mutating func storageExhausted(_ effects: inout [LookupEffect]) {
         phase = .relaying
         countFloor()
@@ -222,7 +228,7 @@ extension Fetch {
         updateBackpressure(&effects)
     }
 
-    /// Records that the whole response was received.
+    /// Records that the whole response was received; without effect if the fetch is over.
     package mutating func completed(effects: inout [LookupEffect]) {
         precondition(phase != .awaitingHead, "ended in \(self)")
         guard !isFinished else { return }
@@ -254,6 +260,8 @@ extension Fetch {
     }
 
     /// Records that only the range of the first reader is requested; all others restart.
+    ///
+    /// Without effect once the head is known.
     package mutating func limitedToPart(effects: inout [LookupEffect]) {
         // The fetch may have been aborted in the meantime.
         guard phase == .awaitingHead else { return }
@@ -280,8 +288,8 @@ extension Fetch {
 
     /// Records that the response will not be complete, or that there is none.
     ///
-    /// Readers whose requests differ in the fields `nominated` restart: the failure is not a
-    /// response to them.
+    /// Readers other than the first whose requests differ in the fields `nominated` restart: the
+    /// failure is not a response to them.
     package mutating func failed(
         nominated: FieldNames = FieldNames(), effects: inout [LookupEffect]
     ) {
@@ -300,7 +308,11 @@ extension Fetch {
 // MARK: - Events of the readers
 
 extension Fetch {
-    /// True if a new request may be served from this fetch.
+    /// True if a new request may be served from this fetch: the fields that select the response
+    /// must match.
+    ///
+    /// A fetch of a part accepts none before the head is known; afterwards, the response must be
+    /// shared, valid and kept from its first byte.
     package func accepts(_ request: RequestFields?) -> Bool {
         switch phase {
         case .awaitingHead: return !isPart && matches(request, on: expectedNames)
@@ -368,7 +380,7 @@ extension Fetch {
     /// Removes a reader that is served or whose client has disconnected.
     ///
     /// A body that is kept is still fetched to its end, or as far as ``limitUnread(time:bytes:)``
-    /// allows.
+    /// allows; one that is not kept is aborted with its last reader.
     package mutating func readerLeft(_ id: ReaderID, effects: inout [LookupEffect]) {
         let wasAtFloor =
             readers[id.index].state == .reading && readers[id.index].position == retainedOffset

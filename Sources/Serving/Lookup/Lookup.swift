@@ -83,6 +83,7 @@ package struct Lookup: Sendable {
     /// True if a peer waits for this response, so that it must not wait for a peer that may wait
     /// for it.
     package private(set) var isOwner: Bool
+    /// The search among peers; `nil` unless it is in progress.
     private var search: OwnerSearch?
 
     /// Creates a search for `fetch` that has not started.
@@ -119,6 +120,7 @@ extension Lookup {
         continueBeyondDisk(&effects)
     }
 
+    /// Determines the peers, or reports to a probe that the response is not stored.
     private mutating func continueBeyondDisk(_ effects: inout [LookupEffect]) {
         guard options.isProbe else { return effects.append(.resolvePeers) }
         step = .finished
@@ -155,6 +157,7 @@ extension Lookup {
         }
     }
 
+    /// Ends the search among peers, and asks the origin.
     private mutating func fetchFromOrigin(_ effects: inout [LookupEffect]) {
         step = .origin
         search = nil
@@ -163,7 +166,8 @@ extension Lookup {
 
     // MARK: Owners
 
-    /// Records a reply of a peer, the first or a later one.
+    /// Records a reply of a peer, the first or a later one; ignored once the search among peers is
+    /// over.
     package mutating func replied(
         _ node: NodeID, _ reply: OwnerSearch.Reply, _ now: Instant,
         effects: inout [LookupEffect]
@@ -176,7 +180,8 @@ extension Lookup {
         advanceSearch(&effects) { $0.lost(node, now, effects: &$1) }
     }
 
-    /// Records that a peer waits for this response from now on.
+    /// Records that a peer waits for this response from now on: this node acts as the owner, and
+    /// waits for no other owner.
     package mutating func peerJoined(_ now: Instant, effects: inout [LookupEffect]) {
         isOwner = true
         advanceSearch(&effects) { $0.becameOwner(now, effects: &$1) }
@@ -193,6 +198,7 @@ extension Lookup {
         fetchFromOrigin(&effects)
     }
 
+    /// Passes an event to the search among peers, if there is one, and translates its effects.
     private mutating func advanceSearch(
         _ effects: inout [LookupEffect],
         _ event: (inout OwnerSearch, inout [OwnerSearch.Effect]) -> Void
@@ -213,8 +219,11 @@ extension Lookup {
 
     // MARK: End of the search
 
-    /// Records that the source will not deliver the rest; `canBeResumed` is true if another source
-    /// may continue the same representation.
+    /// Records that the source will not deliver the rest: it comes from another source, or all
+    /// readers restart.
+    ///
+    /// `canBeResumed` is true if another source may continue the same representation; only what a
+    /// peer has begun is continued, and only a limited number of times.
     package mutating func lost(canBeResumed: Bool = false, effects: inout [LookupEffect]) {
         guard !fetch.isFinished else { return }
         switch step {
@@ -226,6 +235,7 @@ extension Lookup {
         }
     }
 
+    /// Lets a new fetch deliver the rest of the body; the last attempt skips the peers.
     private mutating func resume(_ attempt: Int, _ effects: inout [LookupEffect]) {
         step = .resumption(attempt: attempt)
         effects.append(.resume(skipsPeers: attempt == Self.resumptionsMax))
@@ -238,7 +248,7 @@ extension Lookup {
         fetch.lost(effects: &effects)
     }
 
-    /// Ends the search.
+    /// Records that the search is over; queries in progress are not cancelled.
     package mutating func ended() {
         step = .finished
         search = nil

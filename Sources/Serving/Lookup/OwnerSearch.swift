@@ -94,7 +94,9 @@ package struct OwnerSearch: Sendable {
     }
 
     let localNode: NodeID
+    /// The nodes that prefer the key, in order; their reachability is updated.
     var preference: [Candidate]
+    /// Maximum number of these nodes that an owner probes.
     let probesMax: Int
     /// Nodes that no longer own keys and hand off what they hold; an owner probes them too.
     let drainingNodes: [NodeID]
@@ -182,7 +184,8 @@ extension OwnerSearch {
         }
     }
 
-    /// Records that the connection to `node` was lost, or that it is suspected.
+    /// Records that the connection to `node` was lost, or that it is suspected: its query, if any,
+    /// is cancelled, and the search continues without it.
     package mutating func lost(_ node: NodeID, _ now: Instant, effects: inout [Effect]) {
         for index in preference.indices where preference[index].node == node {
             preference[index].isReachable = false
@@ -209,7 +212,8 @@ extension OwnerSearch {
         }
     }
 
-    /// Makes this node act as the owner, because a peer queries it for the same key.
+    /// Makes this node act as the owner, because a peer queries it for the same key; without effect
+    /// unless the search waits for an owner.
     ///
     /// Queries to owners are cancelled, since an owner may be waiting for this node.
     package mutating func becameOwner(_ now: Instant, effects: inout [Effect]) {
@@ -219,13 +223,14 @@ extension OwnerSearch {
         actAsOwner(now, &effects)
     }
 
-    /// Starts the search with this node acting as the owner.
+    /// Starts the search with this node acting as the owner; does nothing if it has started.
     package mutating func startedAsOwner(_ now: Instant, effects: inout [Effect]) {
         guard state == .notStarted else { return }
         actAsOwner(now, &effects)
     }
 
-    /// Applies the timeouts that are due at `now`.
+    /// Applies the timeouts that are due at `now`: gives up unanswered probes, probes the next
+    /// owner, skips an owner, or asks the origin.
     package mutating func ticked(_ now: Instant, effects: inout [Effect]) {
         guard let deadline, now >= deadline else { return }
         switch state {
@@ -293,6 +298,7 @@ extension OwnerSearch {
         awaitProbes(to: asked, until: now + Self.probeTimeout, nil, now, &effects)
     }
 
+    /// Waits for the replies of `asked`, then for `fetcher`; asks the origin if there is neither.
     mutating func awaitProbes(
         to asked: [NodeID], until: Instant, _ fetcher: NodeID?, _ now: Instant,
         _ effects: inout [Effect]
@@ -306,6 +312,8 @@ extension OwnerSearch {
         }
     }
 
+    /// Processes a reply of the current owner: anything but a response or `fetching` leads to the
+    /// origin.
     mutating func ownerReplied(
         _ reply: Reply, _ owner: Int, _ probed: Int?, _ now: Instant, _ effects: inout [Effect]
     ) {
@@ -322,6 +330,8 @@ extension OwnerSearch {
         }
     }
 
+    /// Processes a reply of the next owner to its probe: only `found` ends the search, otherwise
+    /// the current owner stays in charge.
     mutating func probeReplied(
         _ reply: Reply, _ owner: Int, _ heardAt: Instant, _ probed: Int,
         _ effects: inout [Effect]
@@ -334,6 +344,7 @@ extension OwnerSearch {
         }
     }
 
+    /// Cancels the queries in progress and continues with the owner after `owner`.
     mutating func skipOwner(
         _ owner: Int, _ probed: Int?, _ now: Instant, _ effects: inout [Effect]
     ) {
@@ -344,13 +355,14 @@ extension OwnerSearch {
         queryNextOwner(from: owner + 1, now, &effects)
     }
 
-    /// Returns the index of the next reachable owner.
+    /// Returns the index of the next reachable owner, this node excepted; `nil` if there is none.
     func nextOwner(after owner: Int) -> Int? {
         preference.indices.first {
             $0 > owner && preference[$0].isReachable && preference[$0].node != localNode
         }
     }
 
+    /// Ends the search with the response of `node`, and cancels the queries to `others`.
     mutating func acceptResponse(
         _ node: NodeID, cancelling others: [NodeID], _ effects: inout [Effect]
     ) {
@@ -358,6 +370,7 @@ extension OwnerSearch {
         finish(.acceptResponse(node), &effects)
     }
 
+    /// Ends the search with a final effect.
     mutating func finish(_ effect: Effect, _ effects: inout [Effect]) {
         state = .finished
         effects.append(effect)

@@ -12,6 +12,7 @@ package struct DiskTierReplay: EvictionPolicy, ~Copyable {
     private var records: [[UInt32]]
     private var entries: [Entry]
     private var entryCount = 0
+    /// The version of every record: a replay has no invalidations.
     private let none = InvalidationVersion(epoch: 0, count: 0)
     /// The bytes of new objects' records.
     package private(set) var admittedBytes = 0
@@ -20,6 +21,7 @@ package struct DiskTierReplay: EvictionPolicy, ~Copyable {
 
     private struct Entry {
         var bytes: Int32 = 0
+        /// The count of accesses, as ``ReclaimPolicy`` keeps it.
         var count: UInt8 = 0
         var isStored = false
     }
@@ -77,6 +79,7 @@ package struct DiskTierReplay: EvictionPolicy, ~Copyable {
         }
     }
 
+    /// Reclaims a segment: re-inserts or drops each of its records, as the policy decides.
     private mutating func reclaim(_ segment: SegmentID) {
         let queue = ledger.segments[Int(segment.index)].queue
         let keys = records[Int(segment.index)]
@@ -101,6 +104,7 @@ package struct DiskTierReplay: EvictionPolicy, ~Copyable {
         }
     }
 
+    /// Drops an entry and records it in the policy.
     private mutating func drop(_ key: UInt32) {
         rule.recordDrop(hash(ofKey: key), bytes: Int(entries[Int(key)].bytes))
         entries[Int(key)].isStored = false

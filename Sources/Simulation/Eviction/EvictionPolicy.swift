@@ -3,7 +3,8 @@ internal import Tiers
 
 /// A cache without data: it counts each request as a hit or a miss.
 ///
-/// A miss is admitted at once; an object larger than the whole cache is never admitted.
+/// A miss is admitted at once if the policy admits it; an object larger than the whole cache never
+/// is.
 package protocol EvictionPolicy: ~Copyable {
     /// Returns true for a hit.
     ///
@@ -58,7 +59,7 @@ package struct ReplayStatistics: Hashable, Sendable {
     package var objectMissRatio: Double { Double(misses) / Double(max(requests, 1)) }
     /// Missed bytes per requested byte, from 0 to 1.
     package var byteMissRatio: Double { Double(missedBytes) / Double(max(requestedBytes, 1)) }
-    /// Written bytes per admitted byte, at least 1.
+    /// Written bytes per admitted byte, at least 1; 0 without a log.
     package var writeAmplification: Double {
         Double(writtenBytes) / Double(max(admittedBytes, 1))
     }
@@ -121,6 +122,8 @@ extension EvictionTrace {
         }
     }
 
+    /// Counts the hits and misses of a policy; an object above `objectBytesMax` is a miss that it
+    /// never sees.
     private func replay(
         through policy: inout some EvictionPolicy & ~Copyable, _ objectBytesMax: Int
     ) -> ReplayStatistics {
@@ -160,7 +163,7 @@ package struct LRUEvictionPolicy: EvictionPolicy {
         root = keys
     }
 
-    /// Returns true for a hit; admits the object otherwise.
+    /// Returns true for a hit; admits the object otherwise, unless it exceeds the capacity.
     package mutating func request(_ key: UInt32, size: Int) -> Bool {
         let key = Int(key)
         if newer[key] != key {
@@ -181,6 +184,7 @@ package struct LRUEvictionPolicy: EvictionPolicy {
         return false
     }
 
+    /// Makes a key the newest in the ring.
     private mutating func push(_ key: Int) {
         let newest = older[root]
         newer[newest] = key
@@ -189,6 +193,7 @@ package struct LRUEvictionPolicy: EvictionPolicy {
         older[root] = key
     }
 
+    /// Removes a key from the ring.
     private mutating func unlink(_ key: Int) {
         newer[older[key]] = newer[key]
         older[newer[key]] = older[key]

@@ -11,6 +11,7 @@ package struct EvictionTrace: Sendable {
     package private(set) var requests: [UInt32] = []
     /// The size of each key in bytes.
     package private(set) var sizes: [Int] = []
+    /// The numbers of the keys.
     private var numbers: [UInt64: UInt32] = [:]
 
     /// Creates an empty trace.
@@ -78,6 +79,7 @@ package enum SyntheticTrace: String, CaseIterable, Sendable {
         return trace
     }
 
+    /// Returns the size of an object in bytes; `isOnce` is true if it is requested once.
     private func size(isOnce: Bool, _ dice: inout SplitMix64) -> Int {
         switch self {
         case .webMix:
@@ -164,6 +166,7 @@ package enum TraceReader {
         return trace
     }
 
+    /// Returns the contents of a file.
     private static func contents(_ path: String) throws(TraceError) -> [UInt8] {
         guard let data = FileManager.default.contents(atPath: path) else {
             throw TraceError.unreadable(path: path)
@@ -171,6 +174,7 @@ package enum TraceReader {
         return [UInt8](data)
     }
 
+    /// Returns the output of `gzip -dc` for a file.
     private static func inflated(_ path: String) throws(TraceError) -> [UInt8] {
         guard FileManager.default.isReadableFile(atPath: path) else {
             throw TraceError.unreadable(path: path)

@@ -6,7 +6,7 @@ import Cluster
 /// hit twice move to the main queue; the others are evicted into the ghost queue (as many bytes as
 /// the main queue's). A new object found in the ghost queue enters the main queue. The main queue
 /// gives an entry one more round per hit, at most three. An object at least as large as the small
-/// queue is admitted from the ghost queue only.
+/// queue is never admitted, as it could not get into the ghost queue.
 package struct S3FIFOEvictionPolicy: EvictionPolicy {
     private enum Location: UInt8 { case none, small, main }
 
@@ -66,18 +66,22 @@ package struct S3FIFOEvictionPolicy: EvictionPolicy {
         return false
     }
 
+    /// Adds a key to the small queue.
     private mutating func pushSmall(_ key: Int) {
         locations[key] = .small
         smallBytes += sizes[key]
         small.append(key)
     }
 
+    /// Adds a key to the main queue.
     private mutating func pushMain(_ key: Int) {
         locations[key] = .main
         mainBytes += sizes[key]
         main.append(key)
     }
 
+    /// Evicts the oldest entry of the small queue that was not hit twice; older ones move to the
+    /// main queue.
     private mutating func evictFromSmall() {
         while let key = small.takeFirst() {
             smallBytes -= sizes[key]
@@ -92,6 +96,7 @@ package struct S3FIFOEvictionPolicy: EvictionPolicy {
         }
     }
 
+    /// Evicts the oldest entry of the main queue without hits; older ones get another round.
     private mutating func evictFromMain() {
         while let key = main.takeFirst() {
             mainBytes -= sizes[key]
@@ -104,6 +109,8 @@ package struct S3FIFOEvictionPolicy: EvictionPolicy {
         }
     }
 
+    /// Adds a key to the ghost queue, unless it exceeds it, and drops the oldest keys beyond its
+    /// size.
     private mutating func pushGhost(_ key: Int) {
         guard sizes[key] <= ghostBytesMax else { return }
         isGhost[key] = true

@@ -66,7 +66,7 @@ package struct InvalidationCampaign: Sendable {
         site = SimulatedSite(nodes: max(nodes, 7))
     }
 
-    /// Runs all seeds.
+    /// Runs all seeds, or those up to the first violation if ``stopsAtViolation``.
     package func run() -> CampaignResult {
         var outcome = CampaignResult()
         for seed in seeds {
@@ -92,7 +92,8 @@ package struct InvalidationCampaign: Sendable {
 
     /// Returns the scenario of a seed.
     ///
-    /// Of eight seeds, one grows from three nodes to seven at once and two bootstrap a cluster.
+    /// With at most seven nodes, seeds differ modulo eight: one grows from three nodes to seven at
+    /// once, two form their cluster, one has a single joiner, and four lose or restore directories.
     private func plan(_ seed: UInt64) -> InvalidationScenario {
         var plan = InvalidationScenario(seed: seed, nodes: nodes)
         plan.mutation = mutation

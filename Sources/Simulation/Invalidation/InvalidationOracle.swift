@@ -10,9 +10,11 @@ struct InvalidationOracle: Sendable {
         /// True for the keys that the purge covers, by key.
         var covers: [Bool]
         var issuedAt: Instant
+        /// The id of the purge's record.
         var name: RecordID
         /// The lineage of voter sets in which the purge became durable; `nil` before.
         var line: VoterSetLineage?
+        /// When the purge became durable, or a receipt first reported a majority; `nil` before.
         var durableAt: Instant?
         /// When a receipt first reported that all members have confirmed; `nil` before.
         var confirmedAt: Instant?
@@ -26,7 +28,9 @@ struct InvalidationOracle: Sendable {
     let fence: Interval
     /// The times at which each version of each key appeared at the origin.
     private(set) var versions: [[Instant]]
+    /// All purges, in the order of their issue; the index is the number of a purge.
     private(set) var purges: [PurgeFacts] = []
+    /// The numbers of the purges, by record.
     private(set) var purgeNumbers: [RecordID: Int] = [:]
     /// The durable purges, in the order in which they became durable.
     private(set) var durablePurges: [Int] = []
@@ -34,6 +38,7 @@ struct InvalidationOracle: Sendable {
     private var pending: [Int] = []
     /// The voter sets that were decided.
     private(set) var decidedSets: [VoterSet] = []
+    /// The synced votes for a successor of the last decided set.
     private var votes: [ConsensusRecord] = []
 
     init(keys: Int, fence: Interval, line: [VoterSet]) {
@@ -69,7 +74,8 @@ struct InvalidationOracle: Sendable {
         purges[purge].confirmers = known
     }
 
-    /// Records a receipt that reports a majority, from which the bound is counted.
+    /// Records a receipt that reports a majority; the bound is counted from the earliest of these
+    /// times.
     mutating func recordReportedMajority(_ purge: Int, majorityAt: Instant) {
         let durableAt = purges[purge].durableAt ?? majorityAt
         purges[purge].durableAt = min(durableAt, majorityAt)
@@ -128,6 +134,7 @@ struct InvalidationOracle: Sendable {
         return decidedSets.contains(set) || set.generation < first.generation
     }
 
+    /// Adds the voter sets for which a majority of the last one has voted.
     private mutating func tallyVotes() {
         guard let set = decidedSets.last else { return }
         let cast = votes.filter { $0.base == set }
@@ -142,6 +149,7 @@ struct InvalidationOracle: Sendable {
         }
     }
 
+    /// Records the purges as durable that a majority of the decided voter set holds.
     private mutating func updateDurable(_ now: Instant) {
         guard let set = decidedSets.last else { return }
         pending.removeAll { number in
@@ -159,12 +167,14 @@ struct InvalidationOracle: Sendable {
     /// The state of a reading node against which the guarantees are checked.
     struct ReadContext {
         var process: ProcessID
+        /// The numbers of the purges that the process has applied.
         var applied: Set<Int>
         /// True if the node counts as current, or is a voter: it must have what all have confirmed.
         var isBound: Bool
     }
 
-    /// Returns the guarantee that a read breaks; `nil` if none.
+    /// Returns the guarantee that is broken by serving `version` of `key`, as fresh if `isFresh`;
+    /// `nil` if none is.
     func violation(
         key: Int, version: Int, isFresh: Bool, by reader: ReadContext, at now: Instant
     ) -> String? {

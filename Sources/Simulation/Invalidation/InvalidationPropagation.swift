@@ -20,7 +20,9 @@ package struct InvalidationPropagation: Sendable {
     private(set) var replications: [InvalidationReplication] = []
     private let ids: [NodeID]
     private var places: [NodeID: Int] = [:]
+    /// The arrival of the last message of each direction, indexed by from * count + to.
     private var lastArrival: [Instant]
+    /// The scheduled tick of each node; `.distantFuture` for none.
     private var plannedTicks: [Instant]
     /// The load in progress.
     var load: LoadTracker?
@@ -53,6 +55,7 @@ package struct InvalidationPropagation: Sendable {
         begin()
     }
 
+    /// Starts all nodes with all as members, and connects each two.
     private mutating func begin() {
         let members = zip(ids, replications).map { ReplicationMember($0, $1.process, .live) }
         for index in replications.indices {
@@ -89,6 +92,7 @@ package struct InvalidationPropagation: Sendable {
         return true
     }
 
+    /// Delivers an event to a node's replication.
     private mutating func deliver(_ index: Int, _ event: ReplicationEvent) {
         run(index) { $0.handle(event, now: $1, using: &$2, effects: &$3) }
     }
@@ -116,6 +120,7 @@ package struct InvalidationPropagation: Sendable {
         eventQueue.schedule(.tick(index), at: next)
     }
 
+    /// Schedules the arrival of a message, with retransmissions, behind those sent before.
     private mutating func send(_ message: InvalidationMessage, from: Int, to: Int) {
         var delay = Interval(nanoseconds: Int64.random(in: 500_000...1_500_000, using: &dice))
         var again = Interval.milliseconds(200)
@@ -192,7 +197,7 @@ extension InvalidationPropagation {
         }
     }
 
-    /// Runs a load of purges.
+    /// Runs a load of purges, once the cluster has run for seven seconds.
     ///
     /// - Parameters:
     ///   - rate: Purges per second.
@@ -223,6 +228,7 @@ extension InvalidationPropagation {
             bytesPerSecond: load.bytes.map { Double($0) / Double(seconds) })
     }
 
+    /// Issues a hard purge of a URL with the number `number` at a node, and tracks it.
     private mutating func issue(_ number: Int, at index: Int) {
         let url = Array("http://a.example/images/\(number).jpeg".utf8)
         let id = Array("\(number)".utf8)

@@ -79,6 +79,7 @@ struct InvalidationRun: Sendable {
         return simulation.world.report
     }
 
+    /// Ends the run with a broken guarantee.
     private mutating func fail(_ law: String) { simulation.world.fail(law) }
 
     /// Replaces one node after the other by a new one of the same name; no other node may be
@@ -170,6 +171,8 @@ struct ClusterHealth: Sendable {
         }
     }
 
+    /// Returns what is wrong with a node; it may know positions of other streams than
+    /// `knownPositions`.
     private static func problems(
         of node: SimulatedCacheNode, in world: SimulatedWorld, knownPositions: Set<StreamPosition>
     ) -> [String] {

@@ -4,7 +4,8 @@ import Serving
 
 /// Connections between nodes, and what membership reports of them.
 extension InvalidationSimulation {
-    /// Connects two nodes that can reach each other, or schedules another attempt.
+    /// Connects two nodes that are up and can reach each other, or schedules another attempt; a
+    /// node that turns out to have a restored directory is restarted instead.
     mutating func connect(_ one: Int, _ other: Int) {
         guard nodes[one].isUp, nodes[other].isUp, !world.network.areConnected(one, other) else {
             return
@@ -27,7 +28,8 @@ extension InvalidationSimulation {
         }
     }
 
-    /// Breaks a connection: messages in transit are lost, and waiting requests go elsewhere.
+    /// Breaks a connection, if there is one, and schedules a new one; messages in transit are lost,
+    /// and waiting requests go elsewhere.
     mutating func disconnect(_ one: Int, _ other: Int) {
         guard world.network.close(one, other, at: now) else { return }
         for (here, there) in [(one, other), (other, one)] where nodes[here].isUp {
@@ -42,7 +44,8 @@ extension InvalidationSimulation {
         disconnect(one, other)
     }
 
-    /// Blocks traffic from some nodes to others for `interval`; connections break as a result.
+    /// Blocks traffic from random nodes to the others, perhaps one way; connections break as a
+    /// result.
     mutating func partition(for interval: Interval) {
         let side = nodes.indices.filter { _ in Bool.random(using: &world.dice) }
         let isOneWay = world.chance(oneIn: 3)

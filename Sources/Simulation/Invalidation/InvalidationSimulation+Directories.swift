@@ -4,7 +4,7 @@ import Tiers
 
 /// Lost and restored directories, and the repairs that operators make.
 extension InvalidationSimulation {
-    /// Ends the process and deletes its directory.
+    /// Ends the process, deletes its directory, and schedules a start with a new id.
     mutating func loseDirectory(_ index: Int) {
         crash(index)
         world.cover(.replaced)
@@ -27,7 +27,7 @@ extension InvalidationSimulation {
         world.log("node \(index) is \(world.members[index].id) from now on")
     }
 
-    /// Copies the directory, or restores an earlier copy.
+    /// Copies the directory of a running node, or restores a copy that all others can detect.
     mutating func copyOrRestoreDirectory(_ index: Int) {
         guard nodes[index].isUp else { return }
         guard let copy = nodes[index].copy else {
@@ -70,7 +70,8 @@ extension InvalidationSimulation {
         world.schedule(.cutOff(from: index), after: .seconds(4))
     }
 
-    /// Partitions the nodes, so that less than half of them miss the purges that follow.
+    /// Partitions the nodes, so that less than half of them miss the purges that it schedules, and
+    /// schedules the restoration of the copy of `index`.
     mutating func cutOff(from index: Int) {
         let others = nodes.indices.filter { $0 != index }.shuffled(using: &world.dice)
         let apart = others.prefix((nodes.count - 1) / 2)
@@ -95,6 +96,7 @@ extension InvalidationSimulation {
         copyOrRestoreDirectory(index)
     }
 
+    /// Updates all objects at the origin and schedules two purges of each.
     private mutating func purgeAll() {
         for key in world.keys.indices {
             world.oracle.update(key, at: now)
@@ -105,7 +107,8 @@ extension InvalidationSimulation {
 
     /// Returns true if `other` knows a later start of `index` than its directory records.
     ///
-    /// The node then gives up its identity and starts as a new member.
+    /// The node then gives up its identity and is started as a new member. Otherwise `other`
+    /// records the present start, unless it knows a later one.
     mutating func detectsRestoredCopy(_ index: Int, _ other: Int) -> Bool {
         let (id, node) = (world.members[index].id, nodes[index])
         let (epoch, process) = (node.replica.epoch, node.process)
@@ -137,7 +140,8 @@ extension InvalidationSimulation {
         world.schedule(.runOperator, after: .seconds(5))
     }
 
-    /// Performs the repairs that need an operator, who knows which nodes are running.
+    /// Repairs what needs an operator, who knows which nodes run: removes lost members, forms a
+    /// cluster, or recovers it from a lost majority.
     mutating func runOperator() {
         guard !ClusterHealth(of: nodes, in: world).isHealthy else { return }
         if world.isQuiescent { world.schedule(.runOperator, after: .seconds(4)) }

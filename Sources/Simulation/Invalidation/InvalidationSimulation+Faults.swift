@@ -3,7 +3,7 @@ import Ground
 
 /// Random faults.
 extension InvalidationSimulation {
-    /// Injects a random fault and schedules the next one.
+    /// Schedules the next fault, and injects a random one unless all faults have ended.
     mutating func injectFault() {
         world.schedule(.fault, after: world.milliseconds(200...2_500))
         guard !world.isQuiescent else { return }
@@ -39,6 +39,7 @@ extension InvalidationSimulation {
         world.log("node \(index) hears all \(delay.milliseconds) ms late")
     }
 
+    /// Crashes those of the nodes that are up, and schedules their starts.
     private mutating func crashAndRestart(_ indices: [Int]) {
         for index in indices where nodes[index].isUp {
             crash(index)

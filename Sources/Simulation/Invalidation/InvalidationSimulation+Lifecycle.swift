@@ -4,7 +4,7 @@ import Tiers
 
 /// Start and leave of nodes, by the rules of real nodes.
 extension InvalidationSimulation {
-    /// Starts a process from the node's storage.
+    /// Starts a process from the node's storage, unless one is running.
     mutating func start(_ index: Int) {
         guard !nodes[index].isUp else { return }
         discardUndetectedCopies(before: index)
@@ -24,6 +24,7 @@ extension InvalidationSimulation {
         for index in nodes.indices { start(index) }
     }
 
+    /// Returns true if a majority of the voters is down, not counting `index`.
     private func isMajorityAway(without index: Int) -> Bool {
         guard let set = world.oracle.decidedSets.last else { return false }
         let away = nodes.indices.filter { $0 != index && !nodes[$0].isUp }.map {
@@ -32,7 +33,7 @@ extension InvalidationSimulation {
         return set.isMajority(away)
     }
 
-    /// Ends the process; any part of the unsynced writes is lost.
+    /// Ends the process, if any; a part of the unsynced writes is lost, and connections break.
     mutating func crash(_ index: Int) {
         guard nodes[index].isUp else { return }
         nodes[index].replica.crash(&world)
@@ -54,7 +55,8 @@ extension InvalidationSimulation {
             after: world.milliseconds(200...1_500))
     }
 
-    /// Reevaluates the formation rule, and whether the node may serve.
+    /// Reevaluates the formation rule, and whether the node may serve; repeats this until it serves
+    /// and has a voter set.
     mutating func checkDiscovery(_ index: Int) {
         let others = nodes[index].view.discoveryView(world)
         let reading = nodes[index].clock(at: now)
@@ -75,7 +77,8 @@ extension InvalidationSimulation {
 
     // MARK: Leaving
 
-    /// Starts the shutdown of a node, with its handoff to other owners.
+    /// Starts the shutdown of a node, with its handoff to other owners; does nothing if it is down
+    /// or leaving, or no more than two nodes are up.
     mutating func leave(_ index: Int) {
         guard nodes[index].isUp, nodes[index].shutdown == nil, nodes.count(where: \.isUp) > 2
         else { return }
@@ -92,6 +95,7 @@ extension InvalidationSimulation {
         world.schedule(.start(index), after: delay + world.milliseconds(50...8_000))
     }
 
+    /// Schedules the next look at the shutdown of a node.
     private mutating func advanceShutdown(_ index: Int, after delay: Interval) {
         world.schedule(.advanceShutdown(index, run: nodes[index].replica.run), after: delay)
     }

@@ -43,11 +43,13 @@ struct InvalidationSimulation: Sendable {
         world.now = max(now, instant)
     }
 
-    /// Delivers an event to the node.
+    /// Delivers an event to a node's replication.
     mutating func deliver(_ index: Int, _ event: ReplicationEvent) {
         nodes[index].deliver(event, &world)
     }
 
+    /// Handles an event; one for a node that is down or was restarted is dropped, and one for a
+    /// paused node is deferred.
     private mutating func handle(_ event: SimulatedEvent) {
         if let (index, run) = event.owner {
             let node = nodes[index]
@@ -109,7 +111,7 @@ struct InvalidationSimulation: Sendable {
 
     // MARK: Purges and the origin
 
-    /// Purges the key at a random node, on behalf of the operator or the origin.
+    /// Purges the key at a random node, for the operator or the origin, if it is up and not paused.
     private mutating func purge(_ key: Int) {
         let index = Int.random(in: nodes.indices, using: &world.dice)
         guard nodes[index].isUp, nodes[index].pausedUntil <= now else { return }
@@ -123,7 +125,7 @@ struct InvalidationSimulation: Sendable {
         return number
     }
 
-    /// Records the first round of a node's run that another one receives.
+    /// Records the first round of a node's run that a voter's run receives.
     private mutating func recordRoundContact(_ index: Int, by other: Int) {
         let run = nodes[other].replica.run
         guard world.isVoter(other),
@@ -133,7 +135,7 @@ struct InvalidationSimulation: Sendable {
         if !world.isVoter(index), !receipts.isEmpty { world.cover(.joinerDuringReceipt) }
     }
 
-    /// Handles a request at the origin and schedules its response.
+    /// Handles the request of a running fetch at the origin, and schedules its response.
     private mutating func originRequested(
         _ index: Int, _ run: Int, _ number: UInt64, _ etag: Int?
     ) {

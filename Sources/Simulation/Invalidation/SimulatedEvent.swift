@@ -35,8 +35,10 @@ enum SimulatedEvent: Sendable {
     case updateMembership
     case checkReceipts
 
-    /// The node whose process handles the event, and its run, if the event ends with that; `nil`
-    /// for events that no process handles.
+    /// The node whose process handles the event, and the run that alone handles it, `nil` for any
+    /// run.
+    ///
+    /// `nil` for events that no process handles.
     var owner: (index: Int, run: Int?)? {
         switch self {
         case .arrive(_, let to, _, _): (to, nil)

@@ -10,6 +10,7 @@ struct SimulatedNetwork: Sendable {
         /// The number of the connection, unique within the simulation.
         var number: UInt64 = 0
         var isOpen = false
+        /// The time of the last break; zero if there was none.
         var brokenAt = Instant.zero
     }
 
@@ -65,6 +66,7 @@ struct SimulatedNetwork: Sendable {
         return true
     }
 
+    /// Returns the index of the connection between two nodes in `links`.
     private func place(_ one: Int, _ other: Int) -> Int {
         min(one, other) * count + max(one, other)
     }

@@ -25,6 +25,7 @@ struct SimulatedSite: Sendable {
         }
     }
 
+    /// Returns an object whose site, path, tag and freshness follow from its number.
     private static func key(_ number: Int, using dice: inout SplitMix64) -> SimulatedKey {
         let host = Array("h\(number % 2).example".utf8)
         let path = Array((number < 3 ? "/a" : "/b").utf8)

@@ -8,7 +8,8 @@ struct SimulatedWorkload: Sendable {
     /// The number of purges made.
     private var purgeCount: UInt64 = 0
 
-    /// Schedules a client's reads, edits and purges, and the next step.
+    /// Schedules a client's reads, edits and purges, and the next step; only that in the final
+    /// phase.
     func step(_ world: inout SimulatedWorld) {
         world.schedule(.client, after: world.milliseconds(world.isLarge ? 5...60 : 10...150))
         guard !world.isQuiescent else { return }
@@ -25,6 +26,7 @@ struct SimulatedWorkload: Sendable {
         }
     }
 
+    /// Schedules a read at a random node, within a range of milliseconds from now.
     private func read(
         _ key: Int, within range: ClosedRange<Int64>, _ world: inout SimulatedWorld
     ) {
@@ -32,7 +34,8 @@ struct SimulatedWorkload: Sendable {
         world.schedule(.read(index, key: key), after: world.milliseconds(range))
     }
 
-    /// Returns a purge that covers the key, on behalf of the operator or the origin.
+    /// Returns a purge that covers the key, on behalf of the operator or the origin; sometimes of a
+    /// kind that nodes do not know.
     mutating func purge(of key: SimulatedKey, _ world: inout SimulatedWorld) -> Invalidation {
         let target: PurgeTarget =
             switch Int.random(in: 0..<10, using: &world.dice) {
@@ -64,7 +67,10 @@ struct ReceiptAudit: Sendable {
     /// Watches the receipt of a purge.
     mutating func watch(_ purge: Int) { watchedPurges.append(purge) }
 
-    /// Checks receipts at random nodes.
+    /// Reads the receipts of two of the last 60 watched purges at random nodes, and reports their
+    /// majorities and confirmations to the oracle.
+    ///
+    /// A receipt that is confirmed by all is no longer watched.
     mutating func check(_ nodes: [SimulatedCacheNode], _ world: inout SimulatedWorld) {
         if watchedPurges.count > 60 { watchedPurges.removeFirst(watchedPurges.count - 60) }
         guard let number = watchedPurges.randomElement(using: &world.dice) else { return }
@@ -90,7 +96,8 @@ struct ReceiptAudit: Sendable {
         }
     }
 
-    /// Records a receipt that reports confirmation by all.
+    /// Records a receipt that reports confirmation by all, with the processes that it had to
+    /// consider.
     ///
     /// The receipt does not cover a removed fenced node. Nor does it cover a node that no voter
     /// knows, or that every voter that knew it has lost for so long that it is no longer a member.

@@ -20,6 +20,7 @@ struct SimulatedWorld: Sendable {
     private var places: [NodeID: Int]
     var oracle: InvalidationOracle
     var report: SimulationReport
+    /// The time until which the origin fails all requests.
     var originDownUntil = Instant.zero
     /// True in the final phase without faults, in which all guarantees of a healthy cluster apply.
     var isQuiescent = false
@@ -46,7 +47,7 @@ struct SimulatedWorld: Sendable {
     /// True if the cluster has more nodes than those of most seeds.
     var isLarge: Bool { members.count > 20 }
 
-    /// Returns the index of the node that has, or had, an id.
+    /// Returns the index of the node that has, or had, an id; 0 for an unknown id.
     func index(of id: NodeID) -> Int { places[id] ?? 0 }
 
     /// Gives a node another id.
@@ -151,8 +152,8 @@ struct SimulatedWorld: Sendable {
         return .version(version, isValid: version == etag, isShareable: isShareable)
     }
 
-    /// Records that a node has issued a purge, and returns its number in the oracle; `nil` if its
-    /// record was issued before.
+    /// Records that a node has issued a purge, and returns its number in the oracle; `nil`, with
+    /// the run failed, if its record was issued before.
     mutating func purgeIssued(_ purge: Purge, as name: RecordID, by index: Int) -> Int? {
         guard oracle.purgeNumbers[name] == nil else {
             fail("number \(name.number) of \(name.stream) was given twice")

@@ -13,6 +13,7 @@ package struct MembershipNetwork: Sendable {
 
     /// A block of traffic from some hosts to others, and back unless it is one-way.
     struct Partition: Sendable {
+        /// The hosts that are cut off; a one-way partition blocks only what they send.
         let hosts: Set<Int>
         /// The other hosts; `nil` for all.
         var from: Set<Int>?
@@ -103,7 +104,7 @@ package struct MembershipNetwork: Sendable {
     /// Returns the two processes of a connection.
     package func processes(of link: Int) -> [Int] { links[link].ends.map(\.process) }
 
-    /// Returns true if the two processes have another connection that both saw open.
+    /// Returns true if the two processes of a connection have another one that both saw open.
     func hasOther(_ link: Int) -> Bool {
         let pair = Set(processes(of: link))
         return openLinks.contains { other in
@@ -177,11 +178,13 @@ struct SimulatedLink: Sendable {
         private static let patience = Interval.seconds(40)
 
         private var packets: [(packet: SimulatedPacket, arrival: Instant)] = []
+        /// The index of the first packet that has not arrived.
         private var head = 0
         /// The earliest arrival of the next packet.
         var lastArrival = Instant.zero
-        /// The number of retransmissions of the first packet, and since when it is blocked.
+        /// The number of retransmissions of the first packet.
         private var retries = 0
+        /// The time since which the first packet is blocked; `nil` if it is not.
         private var stalledSince: Instant?
         /// True while an arrival of the first packet is scheduled.
         private var isPlanned = false
@@ -203,7 +206,7 @@ struct SimulatedLink: Sendable {
             return max(now, packets[head].arrival)
         }
 
-        /// Begins a scheduled arrival.
+        /// Records that the scheduled arrival has begun.
         mutating func arrived() { isPlanned = false }
 
         /// Removes the first packet, which has arrived; `nil` if there is none.
@@ -243,6 +246,7 @@ struct SimulatedLink: Sendable {
         var hasReceivedHello = false
     }
 
+    /// The address that the dialling end has dialled.
     let dialled: PeerAddress
     /// The dialling end, then the accepting end.
     var ends: [End]

@@ -14,7 +14,7 @@ package struct MembershipScenario: Sendable {
         package var recovery = Interval.zero
         /// The number of live, reachable members that were believed dead.
         package var falsePositives = 0
-        /// How often each step was performed.
+        /// How often each step was chosen; a step that was impossible had no effect.
         package var steps: [ScenarioStep: Int] = [:]
         /// The number of processes that refused to serve.
         package var refused = 0
@@ -69,6 +69,7 @@ package struct MembershipScenario: Sendable {
         return report
     }
 
+    /// Performs a random step; a new node joins if no process runs.
     private mutating func performStep() throws {
         guard let act = ScenarioStep.allCases.randomElement(using: &dice) else { return }
         let running = world.running
@@ -99,11 +100,14 @@ package struct MembershipScenario: Sendable {
         }
     }
 
+    /// Resumes the process that was paused first, if there is one.
     private mutating func resume() throws {
         guard !paused.isEmpty else { return }
         try world.resume(paused.removeFirst())
     }
 
+    /// Starts a new node on a new host, up to the maximum of hosts; the first three hosts are
+    /// seeds.
     private mutating func join() throws {
         guard world.network.hosts.count < Self.hostsMax else { return }
         let host = world.addHost()
@@ -112,7 +116,10 @@ package struct MembershipScenario: Sendable {
         epochs[world.processes[process].id] = 5
     }
 
-    /// Restarts a process that has ended, with its directory or an older copy of it.
+    /// Restarts a process that has ended, with its directory or an older copy of it; does nothing
+    /// if there is none.
+    ///
+    /// `epochStep` is added to the epoch of the last start; it is negative for a copy.
     private mutating func restart(epochStep: Int64) throws {
         let gone = world.processes.indices.filter { isRestartable($0) }
         guard let process = gone.randomElement(using: &dice) else { return }

@@ -68,6 +68,7 @@ extension MembershipSimulation {
         planArrival(from: end)
     }
 
+    /// Schedules the arrival of the first packet from one end, unless it is scheduled.
     private mutating func planArrival(from end: LinkEnd) {
         guard let instant = network[from: end].planArrival(now: now) else { return }
         eventQueue.schedule(.arrive(from: end), at: instant)
@@ -97,6 +98,7 @@ extension MembershipSimulation {
         planArrival(from: end)
     }
 
+    /// Delivers a packet to the process at one end.
     private mutating func receive(_ packet: SimulatedPacket, at end: LinkEnd) throws {
         let here = network[end]
         switch packet {
@@ -113,7 +115,8 @@ extension MembershipSimulation {
         }
     }
 
-    /// Closes one end of a connection that has broken, or that the other process has closed.
+    /// Closes one end of a connection that has broken, or that the other process has closed, and
+    /// reports this to its process: as a failed dial if the connection was not open yet.
     mutating func closed(_ end: LinkEnd, _ reason: CloseReason? = nil) throws {
         let here = network[end]
         let isPaused = processes[here.process].state == .paused

@@ -46,7 +46,7 @@ extension MembershipSimulation {
         end(process, .ended)
     }
 
-    /// Stops a host without closing its connections.
+    /// Stops the host of a process without closing its connections.
     package mutating func powerOff(_ process: Int) {
         log("\(name(process)) goes with its machine")
         network.hosts[processes[process].host].isUp = false

@@ -3,7 +3,7 @@ import Ground
 
 /// The checked invariants.
 extension MembershipSimulation {
-    /// Checks a change of a record that `process` has reported.
+    /// Checks a change of a record that `process` has reported, and records the report of a death.
     mutating func checkChange(
         _ record: MemberRecord, _ before: MemberRecord?, by process: Int
     ) throws {

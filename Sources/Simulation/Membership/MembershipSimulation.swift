@@ -67,7 +67,7 @@ package struct MembershipSimulation: Sendable {
         now = end
     }
 
-    /// Advances time until `isReached` holds, but not past `limit`.
+    /// Advances time until `isReached` holds or `limit` has passed.
     ///
     /// - Parameters:
     ///   - isReached: The condition, evaluated every `pace`.
@@ -87,6 +87,7 @@ package struct MembershipSimulation: Sendable {
         return nil
     }
 
+    /// Handles the next event, if there is one.
     private mutating func step() throws {
         guard let (instant, event) = eventQueue.popNext() else { return }
         now = instant
@@ -105,6 +106,8 @@ package struct MembershipSimulation: Sendable {
         }
     }
 
+    /// Reports the addresses of the seeds to a process, unless the resolver is down, and schedules
+    /// the next resolution.
     private mutating func resolve(_ process: Int) throws {
         guard !processes[process].hasEnded else { return }
         eventQueue.schedule(.resolve(process), at: now + settings.resolveInterval)
@@ -114,7 +117,8 @@ package struct MembershipSimulation: Sendable {
 
     // MARK: Processes
 
-    /// Delivers an event to a process, or queues it until the process resumes.
+    /// Delivers an event to a process, or queues it until the process resumes; an event for a
+    /// process that has ended is dropped.
     mutating func deliver(_ process: Int, _ event: MembershipEvent) throws {
         switch processes[process].state {
         case .ended, .refusedToServe: return
@@ -143,6 +147,7 @@ package struct MembershipSimulation: Sendable {
         eventQueue.schedule(.tick(process), at: instant)
     }
 
+    /// Performs an effect of a process, and checks that it was permitted.
     private mutating func perform(_ effect: MembershipEffect, of process: Int) throws {
         switch effect {
         case .dial(let address):
@@ -180,6 +185,7 @@ package struct MembershipSimulation: Sendable {
         }
     }
 
+    /// Returns the end of a connection that the process has; using any other is a violation.
     private func openEnd(_ id: ConnectionID, of process: Int) throws -> LinkEnd {
         guard let end = processes[process].links[id] else {
             throw violation("\(name(process)) uses \(id), which it has not")

@@ -62,6 +62,7 @@ package struct MembershipStatistics: Sendable {
         nodeHours = Double(nodes) * seconds / 3_600
     }
 
+    /// Returns the bytes sent per node and second during `life`.
     private func rate(
         _ world: inout MembershipSimulation, _ life: (inout MembershipSimulation) throws -> Void
     ) throws -> Double {
@@ -71,6 +72,7 @@ package struct MembershipStatistics: Sendable {
         return Double(world.bytesSent - before) / seconds / Double(nodes)
     }
 
+    /// Performs and measures one round of changes.
     private mutating func churn(
         _ world: inout MembershipSimulation, _ round: Int, _ dice: inout SplitMix64
     ) throws {
@@ -96,6 +98,7 @@ package struct MembershipStatistics: Sendable {
         try join(&world, asAfter: leaver, epoch: epoch + 1)
     }
 
+    /// Restarts the node of a process that has ended, and waits until all nodes know.
     private mutating func join(
         _ world: inout MembershipSimulation, asAfter gone: Int, epoch: UInt64
     ) throws {
@@ -117,6 +120,7 @@ package struct MembershipStatistics: Sendable {
         return chosen
     }
 
+    /// Returns the time until `isReached` holds; a violation if it does not within the limit.
     private static func wait(
         _ world: inout MembershipSimulation, _ what: String, pace: Interval = .milliseconds(10),
         until isReached: (MembershipSimulation) -> Bool

@@ -30,8 +30,11 @@ package struct SimulatedProcess: Sendable {
     var reportedRecords: [NodeID: MemberRecord] = [:]
     /// The end of each open connection that belongs to this process.
     var links: [ConnectionID: LinkEnd] = [:]
+    /// The addresses that are being dialled.
     var dialling: Set<PeerAddress> = []
+    /// The time of the scheduled tick; `.distantFuture` for none.
     var plannedTick = Instant.distantFuture
+    /// The estimated bytes that the process has sent.
     var bytesSent = 0
     /// Until then the process may be believed dead without a fault: it was paused or cut off.
     var exemptUntil = Instant.zero

@@ -43,6 +43,7 @@ extension VoterModel {
         return moves
     }
 
+    /// Returns the ballots and the operator's removals that may start at a node.
     private func ballots(
         of place: Int, _ node: VoterModelTables.NodeFacts, in state: VoterModelState
     ) -> [VoterModelAction] {
@@ -65,8 +66,8 @@ extension VoterModel {
         return moves
     }
 
-    /// Returns true if nothing that follows can break an invariant that the search without a purge
-    /// does not check.
+    /// Returns true if the fence can no longer be broken, so that the search without a purge covers
+    /// all that follows.
     private func isOver(_ state: VoterModelState) -> Bool {
         switch state.purge {
         case .notIssued: false
@@ -113,6 +114,7 @@ extension VoterModel {
         }
     }
 
+    /// Returns the description of a write.
     private func description(of item: VoterModelNode.WrittenItem) -> String {
         guard case .record(let record) = item else { return "the purge" }
         let owner =
@@ -129,6 +131,7 @@ extension VoterModel {
         }
     }
 
+    /// Returns the members of a set.
     private func description(of set: VoterSet) -> String {
         VoterModelNodeName.nodes(VoterModelTables.mask(set.members))
     }

@@ -109,6 +109,8 @@ struct VoterModel: Sendable {
         tables.nodes[Int(state.nodes[place])]
     }
 
+    /// Restarts a node from the records of its own streams and, unless `forgets`, those that it has
+    /// read; its next records begin a stream.
     private mutating func crash(_ place: Int, forgets: Bool, _ state: inout VoterModelState) {
         var log: [UInt16] = []
         if flaw == .lostVote, let last = state.streams.lastIndex(where: { $0.writer == place }),
@@ -137,10 +139,13 @@ struct VoterModel: Sendable {
         state.streams.append(VoterModelState.RecordStream(writer: place, read: read))
     }
 
+    /// Returns true if the record is a vote.
     private func isVote(_ record: UInt16) -> Bool { tables.records[Int(record)].next != nil }
 
     // MARK: Global facts
 
+    /// Appends a synced record to the writer's last stream and counts the votes if it is one;
+    /// returns the invariant that is broken, `nil` if none.
     private func synced(
         _ record: UInt16, by place: Int, _ state: inout VoterModelState
     ) -> VoterModelInvariant? {
@@ -174,6 +179,7 @@ struct VoterModel: Sendable {
         return nil
     }
 
+    /// Returns true if a majority of the newest decided set has synced the purge.
     private func isDurable(_ state: VoterModelState) -> Bool {
         guard let newest = state.decided.last else { return false }
         let mask = tables.sets[Int(newest)].mask
@@ -185,6 +191,8 @@ struct VoterModel: Sendable {
 
     /// Adds the normalised successors of a state to `next`, or returns the invariant that it
     /// breaks.
+    ///
+    /// Once the purge is durable, there is one for each node that may lack it.
     private mutating func successors(
         _ state: VoterModelState, into next: inout [VoterModelState]
     ) -> VoterModelInvariant? {
@@ -205,6 +213,7 @@ struct VoterModel: Sendable {
         return nil
     }
 
+    /// Returns the state in which the purge is durable, and the node `watched` is checked for it.
     private mutating func observe(_ watched: Int, in state: VoterModelState) -> VoterModelState {
         var state = state
         state.purge = .durable(watched: watched)
@@ -215,6 +224,7 @@ struct VoterModel: Sendable {
         return state
     }
 
+    /// Returns the invariant that a node's state breaks; `nil` if none.
     private func violatedInvariant(
         _ node: VoterModelTables.NodeFacts, _ state: VoterModelState
     ) -> VoterModelInvariant? {

@@ -40,24 +40,32 @@ struct VoterModelNode: Sendable {
         var askedAt: Instant
     }
 
+    /// The fence duration, longer than any run.
     static let fence = Interval.seconds(3_600)
+    /// The position of the only purge.
     static let purge = StreamPosition(process: ProcessID(high: 1, low: 1), count: 1)
 
     let own: NodeID
+    /// The set that all nodes follow at the beginning, which stays the stored one.
     private let first: VoterSet
     private let mutation: VoterModelMutation?
     /// True if the node is, or may become, the one that is checked for the purge.
     private var isCandidate: Bool
     private(set) var consensus: VoterSetConsensus
+    /// The writes that are not synced, in order.
     private(set) var pendingWrites: [WrittenItem] = []
+    /// True if the node has applied the purge.
     private(set) var hasApplied = false
+    /// True if the node has synced the purge.
     private(set) var hasSynced = false
     /// The nodes known to have synced the purge.
     private var holders: Set<NodeID> = []
     /// The fence, from when the purge is durable; earlier contacts say nothing about it.
     private var fence: Fence?
+    /// The node's time when the purge became durable; `nil` before, and if another node is checked.
     private var durableAt: Instant?
     private var delayedResponse: DelayedResponse?
+    /// The node's time, which each event advances.
     private var now = Instant(nanoseconds: 1)
 
     /// Creates a node that follows a settled set.
@@ -69,6 +77,7 @@ struct VoterModelNode: Sendable {
         consensus = Self.start(own, first, [], now)
     }
 
+    /// Returns the consensus of a process that follows `first` and replays `log`.
     private static func start(
         _ own: NodeID, _ first: VoterSet, _ log: [ConsensusRecord], _ now: Instant
     ) -> VoterSetConsensus {
@@ -129,8 +138,10 @@ struct VoterModelNode: Sendable {
         return node
     }
 
+    /// Advances the node's time by one event.
     private mutating func tick() { now = now + Interval(nanoseconds: 1) }
 
+    /// Completes the first pending write and returns it; `nil` if there is none.
     private mutating func sync() -> WrittenItem? {
         guard !pendingWrites.isEmpty else { return nil }
         let item = pendingWrites.removeFirst()
@@ -144,13 +155,14 @@ struct VoterModelNode: Sendable {
         return item
     }
 
-    /// Sends a request to a member that responds at once.
+    /// Begins a round with a member, and returns its `response` as one in transit.
     private mutating func request(_ response: FenceResponse, _ member: NodeID) -> DelayedResponse {
         var response = response
         response.round = fence?.beginRound(at: now) ?? 0
         return DelayedResponse(answer: response, member: member, askedAt: now)
     }
 
+    /// Handles a response, unless the consensus rejects its view.
     private mutating func receive(_ late: DelayedResponse) {
         let (response, member) = (late.answer, late.member)
         guard consensus.recordView(response.view, synced: response.synced, of: member, now: now)
@@ -159,6 +171,7 @@ struct VoterModelNode: Sendable {
         fence?.responseReceived(response.round ?? 0, by: member, synced: response.synced, now: now)
     }
 
+    /// Starts a proposal and queues its records; with `gone`, one by a majority of the others.
     private mutating func startProposal(_ change: VoterSetChange, without gone: [NodeID] = []) {
         var issue: [ConsensusRecord] = []
         if !gone.isEmpty { consensus.updateSettled(excluding: gone, now: now) }
@@ -172,6 +185,7 @@ struct VoterModelNode: Sendable {
         }
     }
 
+    /// Repeats the vote for the node's set, if it may be repeated.
     private mutating func repeatVote() {
         guard consensus.repeatVoteDeadline(after: .zero) != nil else { return }
         var issue: [ConsensusRecord] = []
@@ -179,6 +193,7 @@ struct VoterModelNode: Sendable {
         pendingWrites += issue.map { .record($0) }
     }
 
+    /// Begins to check the node for the purge, with a new fence.
     private mutating func observe() {
         var settings = Fence.Settings()
         settings.duration = Self.fence
@@ -201,6 +216,7 @@ struct VoterModelNode: Sendable {
 
     // MARK: Observed state
 
+    /// The response that the node sends to a request.
     var response: FenceResponse {
         FenceResponse(
             round: nil, synced: hasSynced ? [Self.purge] : [], view: consensus.view(isCurrent: true)
@@ -242,6 +258,7 @@ struct VoterModelNode: Sendable {
         var lateAge: UInt8?
     }
 
+    /// The key of the node's present state.
     var key: Key {
         let memory = consensus.persistentState
         var lateAnswer = delayedResponse?.answer
@@ -271,6 +288,8 @@ struct VoterModelNode: Sendable {
         return ages
     }
 
+    /// Returns which conditions of the quorum a contact at `instant` meets; 0 if it precedes the
+    /// durability of the purge.
     private func age(_ instant: Instant) -> UInt8 {
         guard let demand = consensus.quorumRequirement, let durableAt, durableAt < instant else {
             return 0

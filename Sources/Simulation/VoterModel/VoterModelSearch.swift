@@ -32,6 +32,7 @@ package struct VoterModelSearch: Sendable {
 
     private var world: VoterModel
     private var seen: Set<VoterModelState.Digest> = []
+    /// The step that led to each state; `nil` for initial states.
     private var origins: [Predecessor?] = []
     private var outcome = SearchResult()
 
@@ -57,6 +58,8 @@ package struct VoterModelSearch: Sendable {
         return outcome
     }
 
+    /// Adds the unseen successors of a state to a layer, or records the invariant that an action
+    /// breaks.
     private mutating func expand(
         _ state: VoterModelState, _ number: UInt32, into layer: inout Layer
     ) {
@@ -76,6 +79,7 @@ package struct VoterModelSearch: Sendable {
         }
     }
 
+    /// Adds a state to a layer, unless it was seen.
     private mutating func enqueue(
         _ state: VoterModelState, _ origin: Predecessor?, into layer: inout Layer
     ) {

@@ -2,6 +2,7 @@
 struct VoterModelState: Sendable {
     /// The synced part of one stream of records; a crash starts a new stream.
     struct RecordStream: Sendable {
+        /// The node that writes the stream.
         let writer: Int
         var records: [UInt16] = []
         /// The number of records that each node has read.
@@ -17,6 +18,7 @@ struct VoterModelState: Sendable {
         case durable(watched: Int)
     }
 
+    /// The state of each node.
     var nodes: [UInt32]
     var streams: [RecordStream]
     /// The decided sets, from the first that still matters to a node.
@@ -24,9 +26,13 @@ struct VoterModelState: Sendable {
     /// The generation of sets on which no further ballot starts.
     let lastGeneration: Int
     var purge = PurgeState.notIssued
+    /// The number of crashes so far.
     var crashes = 0
+    /// The number of ballots so far.
     var ballots = 0
+    /// The number of the operator's removals so far.
     var operatorChanges = 0
+    /// The number of delayed responses so far.
     var delayedResponses = 0
 
     /// Creates a state in which the nodes follow the set `first`.
@@ -56,6 +62,7 @@ struct VoterModelState: Sendable {
         }
     }
 
+    /// The hash of the state.
     var digest: Digest {
         var digest = Digest()
         for node in nodes { digest.take(Int(node)) }
@@ -112,10 +119,12 @@ enum VoterModelAction: Hashable, Sendable {
 
 /// The letters that name nodes in traces.
 enum VoterModelNodeName {
+    /// Returns the letter of a node.
     static func node(_ place: Int) -> String {
         String(UnicodeScalar(UInt8(ascii: "a") + UInt8(place)))
     }
 
+    /// Returns the letters of the nodes in a mask, in braces.
     static func nodes(_ mask: UInt8) -> String {
         let letters = VoterModelTables.nodes(mask).map { node(VoterModelTables.place($0)) }
         return "{" + letters.joined(separator: ",") + "}"

@@ -20,7 +20,9 @@ struct VoterModelTables: Sendable {
         let generation: Int
         let member: Int
         let ballot: UInt16
+        /// The proposer of the ballot.
         let owner: Int
+        /// The members that the ballot excludes from the majority, as a mask.
         let without: UInt8
         /// The set that a vote is for; `nil` for other records.
         let next: UInt16?
@@ -29,18 +31,23 @@ struct VoterModelTables: Sendable {
     /// A state of one node.
     struct NodeFacts: Sendable {
         let set: UInt16
+        /// The set before it, until the present one is settled.
         let previous: UInt16?
         let generation: Int
         /// The response that the node sends to a request.
         let answer: UInt16
+        /// True if writes are pending.
         let isWaiting: Bool
         /// The lowest generation of its pending writes.
         let oldestWaiting: Int
+        /// True if the node has applied the purge.
         let hasApplied: Bool
+        /// True if the node has synced the purge.
         let hasSynced: Bool
         let hasLateAnswer: Bool
         let hasRepeatedVote: Bool
         let isContradicted: Bool
+        /// True if the node breaks the guarantee of the fence.
         let breaksPromise: Bool
     }
 
@@ -141,6 +148,7 @@ struct VoterModelTables: Sendable {
         return number
     }
 
+    /// Returns the number of a response, a new one if it is unknown.
     private mutating func number(of response: FenceResponse) -> UInt16 {
         if let number = answerNumbers[response] { return number }
         let number = UInt16(responses.count)
@@ -186,6 +194,7 @@ struct VoterModelTables: Sendable {
         return outcome
     }
 
+    /// Returns the event that a number stands for.
     private func event(_ code: UInt32) -> VoterModelNode.Event {
         let (place, number) = (Int(code >> 16 & 0xFF), Int(code & 0xFFFF))
         let node = Self.node(place)

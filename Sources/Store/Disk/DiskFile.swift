@@ -136,7 +136,8 @@ package final class DiskFile: Sendable {
         return clinux_cached_pages(descriptor, off_t(offset), count) == Int(pages)
     }
 
-    /// Sends bytes to a socket without a copy; returns how many the socket accepted.
+    /// Sends bytes to a socket without a copy; returns how many the socket accepted, fewer if it is
+    /// full or fails.
     package func send(_ count: Int, at offset: UInt64, to socket: CInt) -> Int {
         var sent = 0
         while sent < count {

@@ -133,7 +133,11 @@ package final class DiskStore: Sendable {
 
     // MARK: Writers
 
-    /// Enqueues a response to be written, if the queue has space for it.
+    /// Enqueues a response to be written once the journal has the invalidations before it; readers
+    /// find it meanwhile.
+    ///
+    /// It is dropped if there is no log, or if it was purged. If the queue is full, it is dropped
+    /// as well, and an older response of the entry is forgotten.
     package func enqueueWrite(_ entry: MemoryEntry, now: Instant) {
         guard let name = entry.name, view != nil else { return }
         // A response that was purged on arrival has replaced nothing.
@@ -237,11 +241,15 @@ package final class DiskStore: Sendable {
         }
     }
 
+    /// Returns true if the response is purged, or if marks that may cover it have been removed.
     private func isPurged(_ entry: MemoryEntry) -> Bool {
         marks.effect(
             onResponse: entry.key, tags: entry.tags, version: entry.version) == .purged
     }
 
+    /// Counts a response as queued; false, counted as an overflow, if the queue is full.
+    ///
+    /// An empty queue accepts any size.
     private func reserveQueueSpace(for entry: MemoryEntry) -> Bool {
         let bytes = entry.overheadBytes + entry.body.capacityBytes
         let (before, after) = queuedBytes.add(bytes, ordering: .relaxed)
@@ -251,15 +259,17 @@ package final class DiskStore: Sendable {
         return false
     }
 
+    /// Counts a response as no longer queued.
     private func releaseQueueSpace(of entry: MemoryEntry) {
         let bytes = entry.overheadBytes + entry.body.capacityBytes
         queuedBytes.subtract(bytes, ordering: .relaxed)
     }
 
-    /// Removes an entry that must no longer be used; not secure deletion, since a crash or a power
-    /// failure may bring it back.
+    /// Removes an entry that must no longer be used, and its waiting writes; not secure deletion,
+    /// since a crash or a power failure may bring it back.
     ///
-    /// When the call returns, no reader finds it, regardless of the writer's progress.
+    /// When the call returns, no reader finds it, regardless of the writer's progress. Without
+    /// effect while there is no log.
     package func forget(_ name: EntryName) {
         guard let view else { return }
         pendingWrites.withLock { ($0.kept[name], $0.offered[name]) = (nil, nil) }
@@ -270,7 +280,7 @@ package final class DiskStore: Sendable {
 
     /// Enqueues accesses for the index: the count, and the second of the last one since 1970.
     ///
-    /// Dropped if more than ``touchesMax`` wait.
+    /// Dropped if more than ``touchesMax`` wait, or while there is no log.
     package func touch(_ touches: [(digest: EntryDigest, count: UInt32, second: UInt32)]) {
         guard view != nil, !touches.isEmpty else { return }
         let count = touches.count
@@ -297,7 +307,8 @@ package final class DiskStore: Sendable {
         submit { $0.tick(now: now, wall: wall) }
     }
 
-    /// Drops marks that match no stored entry, earlier than the next tick would.
+    /// Drops marks that match no stored entry, earlier than the next tick would; without effect
+    /// within 100 ms of the last call.
     ///
     /// Call it while ``InvalidationIndex/needsPruning`` is true; `now` is read again when the
     /// writer runs.
@@ -309,7 +320,7 @@ package final class DiskStore: Sendable {
         submit { $0.pruneUnmatchedMarks(now: now()) }
     }
 
-    /// Sets the limits of sites on disk.
+    /// Sets the limits of sites on disk, on the writer thread; see ``DiskLog/setShareLimits(_:)``.
     package func setShareLimits(_ shares: DiskShareLimits) {
         submit { $0.setShareLimits(shares) }
     }

@@ -4,13 +4,16 @@ import Tiers
 
 // Reads on disk threads, which may block.
 extension DiskView {
-    /// Reads and checks the head of a record; `nil` if the entry is not on disk.
+    /// Reads and checks the head of the entry's record, with the start of its body; blocks.
+    ///
+    /// `nil` if the entry is not on disk, if a purge covers it, or if its record is damaged, which
+    /// removes it from the index.
     package func read(_ name: EntryName, key: [UInt8]) -> DiskRecordHandle? {
         read(name.digest) { $0.name == name && $0.key == key }
     }
 
-    /// Reads and checks the head of the record with this digest, the first half of its name; `nil`
-    /// if the entry is not on disk.
+    /// Reads and checks the head of the record with this digest, the first half of its name, like
+    /// ``read(_:key:)``.
     package func read(digest: EntryDigest) -> DiskRecordHandle? {
         read(digest) { $0.name.digest == digest }
     }
@@ -57,10 +60,11 @@ extension DiskView {
         return try use.file.read(extent.metaBytes, at: entry.offset)
     }
 
-    /// Reads and checks up to `count` chunks of the body from chunk `first` on.
+    /// Reads and checks up to `count` chunks of the body from chunk `first` on; blocks.
     ///
     /// A record that was moved meanwhile is read at its new location, and `reading` updated. `nil`
-    /// if the chunks are lost or the record was dropped.
+    /// if the chunks are damaged, which removes the record from the index, or if the record was
+    /// dropped.
     package func readChunks(
         _ reading: inout DiskRecordHandle, from first: Int, count: Int
     ) -> [ByteBuffer]? {

@@ -4,7 +4,7 @@ import Tiers
 
 /// The outcome of a nonblocking read.
 package enum NonblockingDiskRead: Sendable {
-    /// The entry is not on disk.
+    /// The disk has no usable record of the entry: none at all, a purged or a damaged one.
     case notFound
     /// A disk thread has to read the record.
     case wouldBlock
@@ -150,7 +150,8 @@ extension DiskView {
     }
 
     /// Sends the body of a record that ``readHead(_:key:verified:buffer:now:)`` returned; returns
-    /// the number of bytes that the socket accepted, which may be fewer than all.
+    /// the number of bytes that the socket accepted, which may be fewer than all: 0 if the record
+    /// is no longer in place.
     package func send(_ reading: DiskRecordHandle, to socket: CInt) -> Int {
         let (size, use) = (Int(reading.record.bodyBytes), reading.generation)
         let sent = slots[Int(reading.entry.location.segment)].withGeneration(use) {
@@ -187,7 +188,9 @@ package struct VerifiedRecordCache: Sendable {
     /// Slots in sets; a record's location on disk determines its set.
     private var slots: [CacheSlot]
 
+    /// Number of slots in a set.
     private static let ways = 4
+    /// Binary logarithm of the number of sets.
     private static let setBits = 11
 
     /// Creates an empty cache; with `isEmpty`, one without slots, for a node without a disk tier.
@@ -222,6 +225,7 @@ package struct VerifiedRecordCache: Sendable {
         return nil
     }
 
+    /// Returns the indices of the slots for a record.
     private static func set(_ salt: UInt64, _ offset: UInt32) -> Range<Int> {
         let mixed = (salt ^ UInt64(offset)) &* 0x9E37_79B9_7F4A_7C15
         let start = Int(mixed >> (64 - UInt64(setBits))) * ways

@@ -57,6 +57,7 @@ package final class DiskView: Sendable {
     /// The second (since 1970) before which a last access is too old for the entry to be served.
     package var leastAccess: UInt32 { accessMin.load(ordering: .relaxed) }
 
+    /// Sets ``leastAccess``, from which on entries are found.
     func setLeastAccess(_ second: UInt32) {
         accessMin.store(second, ordering: .relaxed)
     }
@@ -66,10 +67,12 @@ package final class DiskView: Sendable {
         marks.effect(on: record.key, tags: record.tags, version: record.invalidationVersion)
     }
 
-    /// Returns true if the index has a record that may be served.
+    /// Returns true if the index has a record that was accessed within the age limit; marks are not
+    /// applied.
     package func contains(_ digest: EntryDigest) -> Bool { find(digest) != nil }
 
-    /// Removes an unusable record from the index, if it is still the entry's.
+    /// Removes an unusable record from the index, if it is still the entry's, counts it as lost,
+    /// and reports it to the writer.
     func removeUnreadable(
         _ digest: EntryDigest, _ entry: DiskEntry, _ use: SegmentSlot.Generation, why: String
     ) {
@@ -105,7 +108,9 @@ package struct DiskRecordHandle: Sendable {
     package let isStale: Bool
     /// Bytes from the record's start to its body; a newer version's head may be longer than ours.
     var metaBytes: Int
+    /// The index entry of the record, which locates it.
     var entry: DiskEntry
+    /// The use of the segment in which the record was found.
     var generation: SegmentSlot.Generation
     /// Bytes read together with the head, from the record's start.
     var block: [UInt8] = []
@@ -114,6 +119,8 @@ package struct DiskRecordHandle: Sendable {
 extension DiskView {
     // MARK: Finding
 
+    /// Returns an entry and the current use of its segment; `nil` if there is none, or if its last
+    /// access is too old.
     func find(_ digest: EntryDigest) -> (DiskEntry, SegmentSlot.Generation)? {
         // Once a segment's generation has ended, its entries are elsewhere or removed.
         while let entry = shards.find(digest) {
@@ -130,6 +137,7 @@ extension DiskView {
             && isCurrent(reading.entry, reading.generation)
     }
 
+    /// Returns true if the segment of an entry was not reclaimed since the generation was taken.
     func isCurrent(_ entry: DiskEntry, _ use: SegmentSlot.Generation) -> Bool {
         slots[Int(entry.location.segment)].isCurrent(use)
     }
@@ -150,6 +158,7 @@ extension DiskView {
         return (record, extent.metaBytes)
     }
 
+    /// Throws if chunk `number` of a record does not have its checksum.
     func verifyChecksum(
         _ chunk: Span<UInt8>, _ number: Int, _ record: DiskRecord, _ entry: DiskEntry,
         _ use: SegmentSlot.Generation
@@ -197,6 +206,7 @@ extension DiskView {
         return buffers
     }
 
+    /// Copies bytes into a buffer of this capacity.
     static func buffer(_ bytes: Span<UInt8>, capacity: Int) -> ByteBuffer {
         var buffer = ByteBufferAllocator().buffer(capacity: capacity)
         unsafe bytes.withUnsafeBytes { raw in

@@ -14,6 +14,7 @@ struct DiskWriterState: ~Copyable {
     /// When the next attempt is due; `nil` without a fault.
     private var retryAt: Instant?
     private var retryAfter = Self.retryMin
+    /// When the last tick was, from which delays count.
     private var lastTick = Instant.zero
     /// When unmatched marks were last pruned.
     private var prunedAt = Instant.zero
@@ -21,7 +22,9 @@ struct DiskWriterState: ~Copyable {
     private var isClosed = false
     private var shares = DiskShareLimits()
 
+    /// Delay before the first attempt to end a fault.
     private static let retryMin = Interval.seconds(1)
+    /// Maximum delay between two attempts.
     private static let retryMax = Interval.seconds(30)
     /// Maximum number of entries checked against the age limit per tick.
     private static let expiryScanMax = 20_000
@@ -49,6 +52,7 @@ struct DiskWriterState: ~Copyable {
         do { try openLog(now: wall) } catch { recordFailure("\(error)") }
     }
 
+    /// Claims a directory and opens its log, with the marks and limits of the node.
     private mutating func openLog(now wall: Int64) throws {
         var random = SystemRandomNumberGenerator()
         var plan: DiskPlan?
@@ -87,6 +91,7 @@ struct DiskWriterState: ~Copyable {
         allocatedBytes = directory.allocatedBytes()
     }
 
+    /// Closes the log for good, after reporting lost records.
     mutating func close() {
         isClosed = true
         reportFoldedMarks()
@@ -129,11 +134,13 @@ struct DiskWriterState: ~Copyable {
         return store(record, body, now: now, commit: commit)
     }
 
+    /// Sets the limits of sites, also for a log that is opened later.
     mutating func setShareLimits(_ shares: DiskShareLimits) {
         self.shares = shares
         log?.setShareLimits(shares)
     }
 
+    /// Removes an entry from the log, after processing the records that readers have removed.
     mutating func forget(_ name: EntryName) {
         for lost in log?.takeRemoved() ?? [] { onEvent(lost) }
         log?.forget(name)
@@ -145,6 +152,8 @@ struct DiskWriterState: ~Copyable {
 
     // MARK: Time
 
+    /// Performs periodic work: attempts to end a fault; otherwise checks the directory, expires
+    /// idle entries, drops marks that cover nothing, and writes a checkpoint if one is due.
     mutating func tick(now: Instant, wall: Int64) {
         guard !isClosed else { return }
         lastTick = now
@@ -167,6 +176,8 @@ struct DiskWriterState: ~Copyable {
         }
     }
 
+    /// Drops marks that match no stored entry; without effect during a fault, and within 100 ms of
+    /// the last time.
     mutating func pruneUnmatchedMarks(now: Instant) {
         guard let log, !isClosed, retryAt == nil, now - prunedAt >= InvalidationIndex.pruneInterval
         else { return }
@@ -174,12 +185,16 @@ struct DiskWriterState: ~Copyable {
         marks.pruneUnmatchedMarks(log.fingerprintsOnDisk)
     }
 
+    /// Reports the marks folded since the last call because there were too many, if any.
     private func reportFoldedMarks() {
         let folded = marks.takeFoldedCount()
         if folded > 0 { onEvent(.marksFolded(marks: folded)) }
     }
 
-    /// Tests whether the fault has ended.
+    /// Tests, when an attempt is due, whether the fault has ended, or opens the log if there is
+    /// none.
+    ///
+    /// The log is dropped if its directory has disappeared.
     private mutating func retry(now: Instant, wall: Int64) {
         guard now >= retryAt ?? .zero else { return }
         do {
@@ -201,6 +216,7 @@ struct DiskWriterState: ~Copyable {
         }
     }
 
+    /// Drops the log without writing to it, because its directory has disappeared.
     private mutating func discardLog() {
         log = nil
         volume = nil

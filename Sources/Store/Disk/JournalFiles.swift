@@ -9,6 +9,8 @@ package final class JournalFiles {
     private let volume: any DiskVolume
     /// Granularity in bytes of the zeros written ahead in each file.
     private let preallocatedBytes: Int
+    /// The file being written: `end` follows the appended data, `filledEnd` the zeros written
+    /// ahead.
     private var open: (number: UInt64, file: any VolumeFile, end: UInt64, filledEnd: UInt64)?
 
     private static let prefix = "journal-"
@@ -71,7 +73,7 @@ package final class JournalFiles {
         try openFile(number).file.sync()
     }
 
-    /// Deletes a file; a missing file is ignored.
+    /// Deletes a file; errors are ignored.
     package func delete(_ number: UInt64) {
         if open?.number == number { open = nil }
         try? volume.remove(Self.name(number))
@@ -82,6 +84,7 @@ package final class JournalFiles {
         try volume.sync()
     }
 
+    /// Returns the open file, which must be the one with this number.
     private func openFile(
         _ number: UInt64
     ) throws(DiskFile.Failure) -> (file: any VolumeFile, end: UInt64, filledEnd: UInt64) {

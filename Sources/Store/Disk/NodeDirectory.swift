@@ -86,6 +86,7 @@ package final class NodeDirectory: Sendable {
         throw DiskFile.Failure("make directory", path)
     }
 
+    /// Creates and locks the first directory that no other node has locked; `nil` if all are taken.
     private static func claim(
         below root: String
     ) throws(DiskFile.Failure) -> (String, DiskFile)? {
@@ -98,6 +99,8 @@ package final class NodeDirectory: Sendable {
         return nil
     }
 
+    /// Returns the identity of the previous start, or why it cannot be decoded; neither for a new
+    /// directory.
     private static func lastIdentity(
         in path: String
     ) throws(DiskFile.Failure) -> (NodeIdentity?, DiskFormatError?) {

@@ -74,6 +74,7 @@ package final class ShardedDiskIndex: Sendable {
         }
     }
 
+    /// Adds the bytes of an entry to those of its share (`sign` 1), or subtracts them (-1).
     private func count(_ entry: DiskEntry, sign: Int) {
         shareBytes.withLock { bytes in
             let left = bytes[entry.share, default: 0] + sign * entry.bytes

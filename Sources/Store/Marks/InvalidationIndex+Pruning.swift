@@ -195,11 +195,13 @@ struct MarkPruning {
     /// With fewer marks than this, no search starts.
     private var leastCount = 0
 
-    /// Maximum number of positions in memory examined under one lock, and of such steps per call.
+    /// Maximum number of positions in memory examined under one lock.
     static let entriesPerLockMax = 1024
+    /// Maximum number of such steps per call of ``next(_:count:marksMax:)``.
     private static let stepsMax = 8
 
-    /// Advances the search; returns a version that nothing in memory precedes, once it is complete.
+    /// Advances the search, or starts one if there are many marks; returns a version that nothing
+    /// in memory precedes, once it is complete.
     mutating func next(_ book: InvalidationIndex, count: Int, marksMax: Int) -> InvalidationVersion?
     {
         if sweep == nil, count > max(leastCount, marksMax / 2) { sweep = OldestVersionScan(book) }

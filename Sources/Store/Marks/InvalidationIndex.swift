@@ -50,7 +50,9 @@ package final class InvalidationIndex: Sendable {
     let pruning = Mutex(MarkPruning())
     private let isJournaled: Bool
     let hasExcessMarks = Atomic<Bool>(false)
+    /// Changes with every mark; see ``generation(isKeyOnly:)``.
     private let generationOfAll = Atomic<UInt64>(0)
+    /// Changes with every mark for a prefix or for everything, and whenever marks are folded.
     private let generationOfBroad = Atomic<UInt64>(0)
 
     /// Maximum number of covered targets without a journal, about 20 MiB; beyond it, the oldest
@@ -272,6 +274,7 @@ package final class InvalidationIndex: Sendable {
         if isKept { done(true) }
     }
 
+    /// Makes every entry in memory be checked against the marks again.
     func advanceGenerations() {
         generationOfBroad.add(1, ordering: .releasing)
         generationOfAll.add(1, ordering: .releasing)
@@ -314,7 +317,8 @@ struct SoftMarkTimes {
 
     private static let timesMax = 4096
 
-    /// Records the time of a soft mark; `nil` for one that makes responses stale since ever.
+    /// Records the time of a soft mark, unless another one is recorded within the second before;
+    /// `nil` for one that makes responses stale since ever.
     mutating func record(_ version: InvalidationVersion, at now: Instant?) {
         if let now, let last = applications.last, last.at != Self.never, now - last.at < .seconds(1)
         {

@@ -71,6 +71,8 @@ package struct KernelMemoryFiles: Sendable {
         return bound(place, limit, used, cache)
     }
 
+    /// Creates the bound of a control group, whose page cache does not count as used; `nil` if that
+    /// is unknown.
     private func bound(
         _ place: ControlGroupPaths.ControlGroup, _ limit: Int, _ used: Int, _ cache: Int?
     ) -> SystemMemorySample.Bound? {
@@ -92,6 +94,7 @@ package struct KernelMemoryFiles: Sendable {
 
     // MARK: Parsing
 
+    /// Returns the number in a file that contains nothing else; `nil` otherwise.
     private func number(_ path: String) -> Int? {
         KernelStatFile.number(KernelStatFile.text(of: path)[...])
     }

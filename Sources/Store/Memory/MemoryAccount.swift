@@ -152,6 +152,7 @@ package final class FetchReservation {
         return small
     }
 
+    /// Subtracts the windows from the total of all fetches; their bytes stay reserved.
     private func closeWindow() {
         store.account.releaseWindow(windowBytes)
         windowBytes = 0

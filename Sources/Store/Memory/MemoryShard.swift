@@ -162,11 +162,13 @@ struct MemoryShard: ~Copyable {
 
     /// The outcome of asking a shard for a victim.
     enum EvictionOutcome {
+        /// The entry was removed.
         case evicted(MemoryEntry)
         /// The least valuable entry was in use and has been requeued.
         case skippedInUse
         /// All entries are worth more than `maxGain`.
         case allAboveMaxGain
+        /// The shard has no entries.
         case empty
 
         var isEvicted: Bool { if case .evicted = self { true } else { false } }
@@ -178,6 +180,7 @@ struct MemoryShard: ~Copyable {
         case absent
         /// The entry was used since its last examination; carries its frequency.
         case retained(frequency: UInt8)
+        /// The entry was removed.
         case evicted(MemoryEntry)
     }
 
@@ -202,6 +205,8 @@ struct MemoryShard: ~Copyable {
         id(place.hash) { ObjectIdentifier($0) == place.entry }
     }
 
+    /// Removes the entries with this keyed hash for which `isMeant` is true, and appends them to
+    /// `removed`.
     private mutating func removeAll(
         hash: UInt64, into removed: inout [MemoryEntry], where isMeant: (MemoryEntry) -> Bool
     ) {

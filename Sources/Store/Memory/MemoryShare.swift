@@ -54,6 +54,7 @@ package final class MemoryShare: Sendable {
         used.add(bytes, ifAtMost: limit)
     }
 
+    /// Subtracts bytes that are no longer in use.
     func release(_ bytes: Int) {
         used.subtract(bytes, ordering: .relaxed)
     }
@@ -87,10 +88,12 @@ package final class MemoryShare: Sendable {
         }
     }
 
+    /// Appends the position of a retained entry, to be examined last.
     func requeue(at place: ClockEntry) {
         clock.withLock { $0.entries.append(place) }
     }
 
+    /// Number of positions in the clock.
     var queuedCount: Int { clock.withLock { $0.entries.count - $0.first } }
 
     /// True if positions of removed entries outnumber those of entries in the tier and should be
@@ -105,7 +108,8 @@ extension MemoryStore {
     /// Maximum number of used entries retained before one is evicted anyway.
     private static let secondChancesMax = 256
 
-    /// Counts an entry to be inserted against its site's share, evicting others of the site.
+    /// Counts an entry to be inserted against its site's share, evicting others of the site; an
+    /// entry without a share always fits.
     ///
     /// - Returns: false, with nothing counted, if there is no space.
     func reserveShare(for entry: MemoryEntry) -> Bool {
@@ -137,7 +141,8 @@ extension MemoryStore {
         share.entryInserted(own)
     }
 
-    /// Removes the entry at the clock's hand of a site; false if there is none.
+    /// Evicts the oldest entry of a site that was not used since its last examination, or any one
+    /// if many were; false if there is none.
     private func evictOne(of share: MemoryShare) -> Bool {
         var kept = 0
         while let place = share.popOldest() {

@@ -98,8 +98,9 @@ extension MemoryStore {
 // A lower limit is applied in small steps, and the tier is evicted down to each before the next. So
 // a loop that reserves space for a fetch meanwhile evicts no more than one step.
 extension MemoryStore {
-    /// Sizes of one step of lowering a limit: bytes, and entries.
+    /// Bytes by which a limit is lowered in one step.
     private static let stepBytes = 256 << 10
+    /// Entries by which a limit is lowered in one step.
     private static let stepEntries = 256
 
     /// The configured limit in bytes; the one in force is the account's.
@@ -129,6 +130,7 @@ extension MemoryStore {
         }
     }
 
+    /// Sets the limit in bytes; a lower one in steps, evicting down to each.
     private func lowerBytes(to target: Int, for reason: EvictionCounters.Reason) {
         var hasMore = true
         while hasMore, account.limitBytes > target, account.usedBytes > target {
@@ -141,6 +143,7 @@ extension MemoryStore {
         account.setLimit(target)
     }
 
+    /// Sets the maximum number of entries; a lower one in steps, evicting down to each.
     private func lowerEntries(to target: Int) {
         var hasMore = true
         while hasMore, target > 0, count > target {
@@ -152,8 +155,8 @@ extension MemoryStore {
         entriesMax.store(target, ordering: .relaxed)
     }
 
-    /// Evicts one entry that is not in use, if one is found soon; false if there is no entry at
-    /// all.
+    /// Evicts one entry, which is in use only if no other is found soon; false if there is no entry
+    /// at all.
     private func evictOneNotInUse(for reason: EvictionCounters.Reason) -> Bool {
         for _ in 0..<Self.skippedMax {
             switch evictOne(for: reason, skipsEntriesInUse: true) {

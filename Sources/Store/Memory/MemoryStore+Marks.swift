@@ -85,16 +85,19 @@ final class FingerprintCounts: Sendable {
 
     private func stripe(_ name: UInt32) -> Stripe { stripes[Int(name >> 26)] }
 
+    /// Returns true if an entry in memory has a name with this fingerprint.
     func contains(_ name: UInt32) -> Bool {
         stripe(name).counts.withLock { $0[name] != nil }
     }
 
+    /// Counts the names of an entry, before it can be found.
     func add(_ entry: MemoryEntry) {
         entry.forEachFingerprint { name in
             stripe(name).counts.withLock { $0[name, default: 0] += 1 }
         }
     }
 
+    /// Subtracts the names of an entry that was removed.
     func remove(_ entry: MemoryEntry) {
         entry.forEachFingerprint { name in
             stripe(name).counts.withLock { counts in

@@ -109,7 +109,7 @@ package final class MemoryStore: Sendable {
     }
 
     /// Inserts an entry whose version is not pinned, if `isThere` still confirms, at that moment,
-    /// that its source stores it.
+    /// that its source stores it; returns false if it is not inserted.
     @discardableResult
     package func insert(_ entry: MemoryEntry, ifStillStored isThere: () -> Bool) -> Bool {
         insert(entry, requestVersion: .last) { _ in isThere() }
@@ -120,6 +120,8 @@ package final class MemoryStore: Sendable {
         insert(entry, requestVersion: .last) { $0.contains(former) }
     }
 
+    /// Applies the marks to an entry and inserts it, if `isFit` at that moment; repeated if a mark
+    /// is applied meanwhile.
     private func insert(
         _ entry: MemoryEntry, requestVersion: InvalidationVersion,
         where isFit: (borrowing MemoryShard) -> Bool
@@ -155,6 +157,8 @@ package final class MemoryStore: Sendable {
         return reserveSlot() ? publish(entry, number, isFit, hasSlot: true) : .rejected
     }
 
+    /// The outcome of an attempt to insert an entry; after `generationChanged`, it has to be
+    /// checked against the marks again.
     private enum InsertionOutcome {
         case inserted, rejected, generationChanged
     }
@@ -234,6 +238,7 @@ package final class MemoryStore: Sendable {
         return outcome
     }
 
+    /// Subtracts removed entries from the counts of the tier, the shards and the sites.
     func recordRemoval(_ gone: [MemoryEntry]) {
         for entry in gone {
             count(bytesOf: entry, sign: -1)

@@ -66,9 +66,11 @@ package struct BodyBuffer {
     private var pieces: [ByteBuffer] = []
     /// The body offset of the first piece.
     private var piecesOffset: UInt64 = 0
+    /// Bytes of all pieces.
     private var pieceBytes = 0
     /// Index of the first of the small pieces, which together are less than a chunk.
     private var smallPiecesStart = 0
+    /// Bytes of the small pieces.
     private var smallBytes = 0
     /// True while every byte is retained.
     private var isRetained: Bool
@@ -205,6 +207,7 @@ package struct BodyBuffer {
         return joined
     }
 
+    /// Copies the small pieces into one.
     private mutating func joinSmallPieces() {
         var joined = allocator.buffer(capacity: smallBytes)
         for piece in pieces[smallPiecesStart...] { joined.writeImmutableBuffer(piece) }

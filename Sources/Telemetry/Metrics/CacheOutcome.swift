@@ -55,7 +55,7 @@ package enum LatencyBuckets {
     /// The number of buckets.
     package static let count = 18
 
-    /// Returns the bucket of a latency in nanoseconds.
+    /// Returns the index of the bucket of a latency in nanoseconds.
     @inline(__always)
     static func bucket(_ nanoseconds: UInt64) -> Int {
         if nanoseconds <= 50_000 { return 0 }

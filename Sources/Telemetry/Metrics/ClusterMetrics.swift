@@ -1,6 +1,6 @@
 /// The metrics of the cluster.
 enum ClusterMetrics {
-    /// All families, in the order of the table.
+    /// The families in the order in which they are exposed.
     static let families = membershipFamilies + peerFamilies + invalidationFamilies
 
     /// The families of cluster membership.

@@ -1,6 +1,6 @@
 /// The metrics of the disk tier; all values are zero without one.
 enum DiskMetrics {
-    /// All families, in the order of the table.
+    /// The families in the order in which they are exposed.
     static let families = gauges + counters
 
     private static let gauges = [

@@ -37,11 +37,12 @@ package final class NodeCounters: Sendable {
         cells.add(UInt64(bitPattern: Int64(amount)), to: metric.rawValue)
     }
 
-    /// Sets a gauge whose value is maintained elsewhere, such as the bytes in memory.
+    /// Replaces the value of a gauge that is maintained elsewhere, such as the bytes in memory.
     package func set(_ metric: Metric, to value: Int) {
         cells.store(UInt64(bitPattern: Int64(value)), in: metric.rawValue)
     }
 
+    /// Returns the value as two's complement.
     func load(_ metric: Metric) -> UInt64 {
         cells.load(metric.rawValue)
     }

@@ -21,9 +21,9 @@ package enum Metric: Int, CaseIterable, Sendable {
     case responsesRedirected
     case responsesClientError
     case responsesServerError
-    /// Incomplete responses: the client disconnected, or (`responsesAborted`) the rest did not
-    /// arrive.
+    /// Responses not started or not completed, because the client closed the connection.
     case responsesClientClosed
+    /// Responses that this node aborted, because the rest did not arrive.
     case responsesAborted
     case sentBytes
 
@@ -33,8 +33,9 @@ package enum Metric: Int, CaseIterable, Sendable {
     /// Idle connections closed in favour of new ones.
     case connectionsEvicted
     case requestsMalformed
-    /// Full handshakes with certificates; ``handshakesResumed`` counts those with a session ticket.
+    /// Full handshakes, with certificates.
     case handshakes
+    /// Handshakes with a session ticket.
     case handshakesResumed
     case handshakesFailed
     case handshakesRefused
@@ -217,7 +218,8 @@ package enum Metric: Int, CaseIterable, Sendable {
     case joining
     case voters
 
-    /// Returns the counter of responses for a status code of 200 to 599.
+    /// Returns the counter of responses for a status code of 200 to 599; 206 and 304 have their
+    /// own.
     package static func responses(status: UInt16) -> Metric {
         switch status {
         case 206: .responsesPartial
@@ -229,7 +231,7 @@ package enum Metric: Int, CaseIterable, Sendable {
         }
     }
 
-    /// Returns the counter of origin responses for a status code of 200 to 599.
+    /// Returns the counter of origin responses for a status code of 200 to 599; 304 has its own.
     package static func originResponses(status: UInt16) -> Metric {
         switch status {
         case 304: .originResponsesNotModified

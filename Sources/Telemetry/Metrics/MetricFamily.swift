@@ -57,6 +57,7 @@ package struct MetricFamily: Sendable {
     /// The advice for an unexpected value.
     package let advice: String
 
+    /// Creates a family from its parts.
     init(
         _ name: String, _ kind: Kind, _ unit: String, divisor: UInt64 = 1, _ source: Source,
         meaning: String, advice: String
@@ -80,6 +81,7 @@ package struct MetricFamily: Sendable {
             .node(label: "", [Series(metric: metric, label: "")]), meaning: meaning, advice: advice)
     }
 
+    /// Creates a family of one metric of the node for each value of `label`.
     init(
         _ name: String, _ kind: Kind, _ unit: String, by label: String,
         _ series: [(Metric, String)], meaning: String, advice: String
@@ -108,7 +110,8 @@ extension MetricFamily {
         }
     }
 
-    /// Returns the possible values of a label; `nil` if they are not fixed, as for names of sites.
+    /// Returns the possible values of a label of this family; `nil` if they are not fixed, as for
+    /// names of sites and ids of members.
     package func values(of label: String) -> [String]? {
         guard label != "site", label != "member" else { return nil }
         return switch source {

@@ -1,6 +1,6 @@
 /// The metrics of fetches from origins.
 enum OriginMetrics {
-    /// All families, in the order of the table.
+    /// The families in the order in which they are exposed.
     static let families = [
         MetricFamily(
             "nuthatch_origin_fetches_started_total", .counter, "fetches", .originFetchesStarted,

@@ -4,7 +4,8 @@ import Synchronization
 ///
 /// Only the loop's thread adds; any thread may read.
 package final class SiteCounters: Sendable {
-    /// The counters, with a cache line of padding on either side as in ``EventLoopCounters``.
+    /// The counters, with a cache line of padding on either side, so that those of two loops share
+    /// none.
     private let words = InlineArray<40, Atomic<UInt64>> { _ in Atomic(0) }
     private static let padding = 8
 
@@ -57,7 +58,7 @@ package enum SiteMetric: Hashable, CaseIterable, Sendable {
 
     private static let outcomesCount = 9
 
-    /// The index in the counters.
+    /// The index of the metric in ``SiteCounters`` and ``SiteSnapshot``.
     @inline(__always)
     var cell: Int {
         switch self {
@@ -67,5 +68,6 @@ package enum SiteMetric: Hashable, CaseIterable, Sendable {
         }
     }
 
+    /// The number of metrics of a site.
     static let cellsCount = 2 * outcomesCount + 1
 }

@@ -13,8 +13,8 @@ package struct ListenAddress: Hashable, Sendable, CustomStringConvertible {
         self.port = port
     }
 
-    /// Parses `127.0.0.1:8080`, `[::1]:8080`, or `localhost` (127.0.0.1) with a port; `nil`
-    /// otherwise.
+    /// Parses `127.0.0.1:8080`, `[::1]:8080`, or `localhost` (127.0.0.1) with a port; `nil` for
+    /// anything else, such as another name.
     package init?(_ text: String) {
         guard let parts = HostPort(text), let port = parts.port else { return nil }
         if parts.host == "localhost" {

@@ -10,7 +10,7 @@ package enum SizeText {
     /// The names of the units, largest first.
     package static var unitNames: [String] { units.map(\.name) }
 
-    /// Returns the number of bytes, or `nil` if `text` is not a size or exceeds `UInt64.max`.
+    /// Returns the number of bytes; `nil` if `text` is not a size or exceeds `UInt64.max`.
     package static func parse(_ text: String) -> UInt64? {
         guard let (number, unit) = splitQuantity(text) else { return nil }
         if unit.isEmpty { return number == 0 ? 0 : nil }
@@ -39,7 +39,7 @@ package enum DurationText {
     /// The names of the units, largest first.
     package static var unitNames: [String] { units.map(\.name) }
 
-    /// Returns the duration, or `nil` if `text` is not one or exceeds the range of ``Interval``.
+    /// Returns the duration; `nil` if `text` is not one or exceeds the range of ``Interval``.
     package static func parse(_ text: String) -> Interval? {
         guard let (number, unit) = splitQuantity(text) else { return nil }
         if unit.isEmpty { return number == 0 ? .zero : nil }
@@ -62,7 +62,8 @@ package enum DurationText {
     }
 }
 
-/// Splits a text into its leading digits as a number and the rest as a unit; `nil` without a digit.
+/// Splits a text into its leading digits as a number and the rest as a unit; `nil` without a digit
+/// or if the number exceeds `UInt64.max`.
 private func splitQuantity(_ text: String) -> (number: UInt64, unit: String)? {
     let digits = text.utf8.prefix(while: ASCII.isDigit)
     guard let number = UInt64(Substring(digits)) else { return nil }

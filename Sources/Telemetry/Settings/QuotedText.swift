@@ -20,7 +20,8 @@ extension String {
         return quoted + "\""
     }
 
-    /// The text with the user information of a URL or an authority replaced by `…`.
+    /// The text with the user information of a URL or an authority, all before the last `@`,
+    /// replaced by `…`; unchanged if there is none.
     package var withoutUserinfo: String {
         guard let end = lastIndex(of: "@") else { return self }
         let start = firstRange(of: "://").map(\.upperBound) ?? startIndex
@@ -32,6 +33,8 @@ extension String {
 }
 
 extension Substring {
+    /// Returns the text with invisible characters escaped; if `quotes`, also quotation marks and
+    /// backslashes.
     fileprivate func escaped(quotes: Bool) -> String {
         var text = ""
         for scalar in unicodeScalars {
@@ -50,7 +53,8 @@ extension Substring {
 }
 
 extension Unicode.Scalar {
-    /// True for a character that is not visible, or that breaks or reverses the line.
+    /// True for control and format characters, and separators of lines and paragraphs; false for
+    /// spaces.
     package var isInvisible: Bool {
         if isASCII { return value < 0x20 || value == 0x7F }
         switch properties.generalCategory {

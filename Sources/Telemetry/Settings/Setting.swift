@@ -19,8 +19,8 @@ package struct Setting: Hashable, Sendable {
     /// The advice for a limit that is reached or a value that does not fit.
     package let advice: String
 
-    /// Creates a setting from its parts; without an example, the default is one, or that of the
-    /// kind.
+    /// Creates a setting from its parts; without an example, the first default is the example, or
+    /// without one that of the kind.
     package init(
         _ name: String, _ kind: SettingKind, defaults: [String], note defaultNote: String = "",
         example: String? = nil, isList: Bool = false, needsRestart: Bool = false, meaning: String,

@@ -20,7 +20,8 @@ package enum DiskFormat {
         (bytes + unitBytes - 1) / unitBytes * unitBytes
     }
 
-    /// Returns the seed for the checksum of the record at `offset`.
+    /// Returns the seed for the checksum of the metadata of the record at byte `offset` of its
+    /// segment.
     package static func recordSeed(salt: UInt64, offset: UInt64) -> UInt64 {
         salt ^ offset
     }

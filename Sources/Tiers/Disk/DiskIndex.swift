@@ -48,13 +48,13 @@ package struct DiskIndex: ~Copyable {
     /// The bytes that the index has allocated, used or not.
     package var allocatedBytes: Int { MemoryLayout<DiskIndex>.size + slots.allocatedBytes }
 
-    /// Returns the facts of an entry's record; `nil` if it is not on disk.
+    /// Returns the entry for `digest`; `nil` if the index has none.
     package func find(_ digest: EntryDigest) -> DiskEntry? {
         guard let position = position(of: digest) else { return nil }
         return slots[position].entry
     }
 
-    /// Stores `entry` for `digest` and returns the entry it replaces.
+    /// Stores `entry` for `digest` and returns the entry that it replaces; `nil` if there was none.
     @discardableResult
     package mutating func insert(_ digest: EntryDigest, _ entry: DiskEntry) -> DiskEntry? {
         let hash = hash(digest)
@@ -75,8 +75,7 @@ package struct DiskIndex: ~Copyable {
         return nil
     }
 
-    /// Removes the entry if its record is at `location`; returns false if it is elsewhere or
-    /// absent.
+    /// Removes the entry for `digest` if its record is at `location`; otherwise returns false.
     ///
     /// The condition protects a newer record of the same entry from the removal of an older one.
     package mutating func remove(_ digest: EntryDigest, ifAt location: DiskLocation) -> Bool {
@@ -94,7 +93,8 @@ package struct DiskIndex: ~Copyable {
 
     /// Adds `count` accesses, the last of them at `seconds`; returns false if the entry is absent.
     ///
-    /// Calls may come in any order of time: the latest access is kept.
+    /// The sum saturates at ``DiskEntry/accessCountMax``. Calls may come in any order of time: the
+    /// latest access is kept.
     package mutating func touch(
         _ digest: EntryDigest, count: UInt32, at seconds: UInt32
     ) -> Bool {
@@ -129,6 +129,7 @@ package struct DiskIndex: ~Copyable {
 }
 
 extension DiskIndex {
+    /// Returns the hash that selects the chain of a digest: the product with both secret numbers.
     @inline(__always)
     private func hash(_ digest: EntryDigest) -> UInt64 {
         let product = (digest.first &+ key0).multipliedFullWidth(by: digest.second &+ key1)
@@ -193,7 +194,7 @@ extension DiskIndex {
         append(DiskIndexSlot.none, after: tails.go, of: new)
     }
 
-    /// Links `next` after `tail`, or as the first slot of the chain.
+    /// Links `next` after `tail`, or as the first slot of `chain` if `tail` is `nil`.
     @inline(__always)
     private mutating func append(_ next: UInt32, after tail: Int?, of chain: Int) {
         if let tail { slots.setNext(tail, next) } else { slots.setHead(chain, next) }

@@ -95,6 +95,7 @@ struct DiskIndexSlots {
         count += 1
     }
 
+    /// Removes the last slot, and releases the last chunk if the one before it is now empty too.
     mutating func removeLast() {
         count -= 1
         let place = Self.position(count)
@@ -112,6 +113,7 @@ struct DiskIndexSlots {
         chunks = list
     }
 
+    /// Returns the bytes allocated for a chunk, including the headers of its array.
     private static func bytes(of chunk: [DiskIndexSlot]) -> Int {
         arrayBytes + chunk.capacity * MemoryLayout<DiskIndexSlot>.stride
     }

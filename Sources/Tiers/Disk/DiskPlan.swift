@@ -21,14 +21,17 @@ package struct DiskPlan: Hashable, Sendable {
     package static let segmentUnitBytes: UInt64 = 64 << 10
     /// The smallest segment size in bytes.
     package static let segmentBytesMin: UInt64 = 1 << 20
-    /// Chosen because the start after a crash scans two open segments.
+    /// The largest segment size unless long records or the number of segments require a larger one.
+    ///
+    /// The start after a crash scans two open segments, so they must not take long to read.
     private static let segmentBytesUsual: UInt64 = 128 << 20
     /// The largest segment size: offsets have 24 bits, in units of 64 bytes.
     private static let segmentBytesMax: UInt64 = 1 << 30
+    /// The maximum number of segments: their numbers have 16 bits.
     private static let segmentsMax = 65_000
     /// The number of segments that must remain when they are enlarged for large objects.
     private static let segmentsWanted: UInt64 = 22
-    /// The bytes of a record and its segment beside the body.
+    /// The bytes allowed for all that a record and its segment hold beside the body.
     private static let headRoomBytes: UInt64 = 128 << 10
     /// The blocks that a file system allocates per file for its own metadata.
     static let fileOverheadBytes = 8 << 10
@@ -37,8 +40,8 @@ package struct DiskPlan: Hashable, Sendable {
 
     /// Divides a limit into segments.
     ///
-    /// Segments keep their former size as long as that is reasonable, because everything stored is
-    /// lost with another one.
+    /// Segments keep their former size if it is valid and gives 8 to 65,000 segments, because
+    /// everything stored is lost with another size.
     ///
     /// - Parameters:
     ///   - limitBytes: the limit of the log.
@@ -68,7 +71,8 @@ package struct DiskPlan: Hashable, Sendable {
     ///
     /// Segments are made larger for the longest record, as long as ``segmentsWanted`` remain,
     /// because a record longer than a segment is not kept. With fewer segments, the free one and
-    /// the two open ones would take too much of the limit.
+    /// the two open ones would take too much of the limit. They are also larger if there would
+    /// otherwise be more than 65,000 of them.
     ///
     /// - Parameters:
     ///   - limitBytes: the node's limit.
@@ -88,6 +92,7 @@ package struct DiskPlan: Hashable, Sendable {
         return Int(min(max(least / unit, common, large, nameable) * unit, segmentBytesMax))
     }
 
+    /// Returns the former segment size if it is kept, otherwise `nil`.
     private static func kept(_ former: UInt64?, room: UInt64) -> Int? {
         guard let former, former % segmentUnitBytes == 0, former >= segmentBytesMin,
             former <= segmentBytesMax
@@ -97,6 +102,7 @@ package struct DiskPlan: Hashable, Sendable {
             ? Int(former) : nil
     }
 
+    /// Returns the number of segments that fit in `room`, with the file system's overhead for each.
     private static func count(_ room: UInt64, _ segmentBytes: Int) -> Int {
         Int(room / UInt64(segmentBytes + fileOverheadBytes))
     }

@@ -188,8 +188,8 @@ extension DiskRecord {
 
     /// Reads the lengths from a fixed part, without verifying its checksum.
     ///
-    /// - Returns: `nil` if no record begins with these bytes or the record does not fit in `space`
-    ///   bytes.
+    /// - Returns: `nil` if no record begins with these bytes, its lengths contradict each other, or
+    ///   it does not fit in `space` bytes.
     package static func extent(_ fixed: Span<UInt8>, space: Int) -> DiskRecordExtent? {
         guard fixed.count >= fixedBytes, fixed.little32(at: 0) == magic else { return nil }
         let fixedSize = UInt64(fixed.little16(at: 4))
@@ -248,6 +248,7 @@ extension DiskRecord {
             })
     }
 
+    /// Decodes tags that are each preceded by their length in two bytes.
     private static func tags(
         _ bytes: Span<UInt8>, at range: Range<Int>
     ) throws(DiskFormatError) -> [[UInt8]] {
@@ -265,6 +266,7 @@ extension DiskRecord {
 }
 
 extension DiskHeadLayout {
+    /// Decodes the layout from a record's metadata; throws if a part exceeds the head.
     fileprivate init(_ bytes: Span<UInt8>, headBytes: Int) throws(DiskFormatError) {
         self.init(
             partialStart: bytes.little32(at: 144), multipartStart: bytes.little32(at: 148),
@@ -292,21 +294,24 @@ package struct DiskClock: Hashable, Sendable {
         self.wall = wall
     }
 
-    /// Returns milliseconds since 1970; the greatest number for ``Ground/Instant/distantFuture``.
+    /// Returns the wall time of `instant` in milliseconds since 1970; the greatest number for
+    /// ``Ground/Instant/distantFuture``.
     package func wall(_ instant: Instant) -> Int64 {
         guard instant != .distantFuture else { return .max }
         let (sum, isOver) = wall.addingReportingOverflow((instant - self.instant).milliseconds)
         return isOver ? .max : sum
     }
 
-    /// Returns the instant that corresponds to `wall` milliseconds since 1970.
+    /// Returns the instant that corresponds to `wall` milliseconds since 1970;
+    /// ``Ground/Instant/distantFuture`` for the greatest number.
     package func instant(_ wall: Int64) -> Instant {
         guard wall != .max else { return .distantFuture }
         let (difference, isOver) = wall.subtractingReportingOverflow(self.wall)
         return instant + .milliseconds(isOver ? (wall < 0 ? .min : .max) : difference)
     }
 
-    /// Returns seconds since 1970, the unit of access times.
+    /// Returns the wall time of `instant` in seconds since 1970, the unit of access times; clamped
+    /// to 32 bits.
     package func second(_ instant: Instant) -> UInt32 {
         UInt32(clamping: wall(instant) / 1000)
     }

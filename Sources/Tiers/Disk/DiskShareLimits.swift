@@ -34,8 +34,10 @@ package struct DiskShareLimits: Hashable, Sendable {
         case others
     }
 
-    /// The percentage of the log for each named host, `nil` for no limit; unordered.
+    /// The limits of images and of named hosts in percent of the log, by share number; `nil` for
+    /// none.
     private var named: [UInt16: Int?] = [:]
+    /// The common limit of all other hosts.
     private var others: Int?
 
     /// Creates a set without limits.
@@ -46,23 +48,26 @@ package struct DiskShareLimits: Hashable, Sendable {
         others == nil && named.values.allSatisfy { $0 == nil }
     }
 
-    /// Sets the limit of a host, spelt as in keys; `nil` for no limit.
+    /// Sets the limit of a host, spelt as in keys, in percent of the log.
+    ///
+    /// `nil` means no limit: the default limit does not apply to this host either.
     package mutating func setHostLimit(_ host: [UInt8], percent: Int?) {
         named.updateValue(percent, forKey: DiskShareID.number(ofHost: host.span))
     }
 
-    /// Sets the limit of images; `nil` for no limit.
+    /// Sets the limit of images in percent of the log; `nil` for no limit.
     package mutating func setImageLimit(percent: Int?) {
         named.updateValue(percent, forKey: DiskShareID.images)
     }
 
-    /// Sets the limit of the site for all other hosts; `nil` for no limit.
+    /// Sets the common limit, in percent of the log, of all hosts without a limit set by
+    /// ``setHostLimit(_:percent:)``; `nil` for no limit.
     package mutating func setDefaultLimit(percent: Int?) {
         others = percent
     }
 
-    /// Returns the group of a share number and its limit in percent of the log; `nil` if there is
-    /// none.
+    /// Returns the group of a share number and the group's limit in percent of the log; `nil` if
+    /// the entries of this number are not limited.
     package func limit(of number: UInt16) -> (group: Group, percent: Int)? {
         if let percent = named[number] { return percent.map { (.host(number), $0) } }
         return number == DiskShareID.images ? nil : others.map { (.others, $0) }

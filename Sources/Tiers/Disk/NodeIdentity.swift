@@ -54,7 +54,7 @@ package struct NodeIdentity: Hashable, Sendable {
 }
 
 extension [UInt8] {
-    /// Appends major and minor version and four further bytes, for files with their checksum at 16.
+    /// Appends the versions of the format, and `behind` in four bytes, after a file's magic bytes.
     mutating func appendFormatVersion(_ behind: UInt32 = 0) {
         appendLittle(DiskFormat.major)
         appendLittle(DiskFormat.minor)
@@ -66,7 +66,7 @@ extension [UInt8] {
         appendLittle(version.count)
     }
 
-    /// Writes the checksum of everything from `start` at `offset`.
+    /// Overwrites the eight bytes at `offset` with the checksum of all bytes from `start` on.
     mutating func writeChecksum(at offset: Int, from start: Int, seed: UInt64) {
         let sum = span.checksum(start..<count, seed: seed)
         setLittle(sum, at: offset)
@@ -78,7 +78,7 @@ extension Span<UInt8> {
         XXH64.hash(extracting(range), seed: seed)
     }
 
-    /// Returns a stored counter; throws if it exceeds ``DiskFormat/countMax``.
+    /// Returns the counter stored at `offset`; throws if it exceeds ``DiskFormat/countMax``.
     func count(at offset: Int) throws(DiskFormatError) -> UInt64 {
         let count = little64(at: offset)
         guard count <= DiskFormat.countMax else { throw .counterOutOfRange }
@@ -89,8 +89,8 @@ extension Span<UInt8> {
         InvalidationVersion(epoch: little64(at: offset), count: little64(at: offset + 8))
     }
 
-    /// Throws unless the file has `count` bytes and begins with `magic` and a supported major
-    /// version.
+    /// Throws unless the file has at least `count` bytes and begins with `magic` and the version
+    /// `major`.
     func checkMagic(
         _ magic: String, count wanted: Int, major: UInt16 = DiskFormat.major
     ) throws(DiskFormatError) {

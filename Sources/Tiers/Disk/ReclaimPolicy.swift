@@ -95,7 +95,7 @@ package struct ReclaimPolicy: ~Copyable {
         while count > ghosts.slotCount { ghosts.grow() }
     }
 
-    /// Returns the queue for a fetched entry, and removes its ghost.
+    /// Returns the queue for a fetched entry, main if it has a ghost, and removes the ghost.
     ///
     /// `hash` is any 64 bits of the entry's digest, always the same ones.
     package mutating func queue(forNewEntry hash: UInt64) -> SegmentQueue {
@@ -121,8 +121,8 @@ package struct ReclaimPolicy: ~Copyable {
         }
     }
 
-    /// Records that a record of `bytes` was dropped, by decision or because the allocator had no
-    /// space.
+    /// Adds a ghost for a record of `bytes` that was dropped, by decision or because the allocator
+    /// had no space; the bytes count towards the age of all ghosts.
     package mutating func recordDrop(_ hash: UInt64, bytes: Int) {
         droppedBytes &+= UInt64(bytes)
         ghosts.insert(hash, frequency: 0, evictedBytes: droppedBytes >> unitShift)

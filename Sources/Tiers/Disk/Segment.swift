@@ -49,11 +49,12 @@ package struct Segment: Hashable, Sendable {
         self.leastVersion = leastVersion
     }
 
-    /// Sets the live bytes of a recovered segment, at most ``usedBytes``.
+    /// Sets ``liveBytes`` of a recovered segment; a value above ``usedBytes`` is lowered to it.
     package mutating func setLiveBytes(_ bytes: Int) {
         liveBytes = min(bytes, usedBytes)
     }
 
+    /// Counts a new record of `bytes`, including its footer entry, with this invalidation version.
     mutating func append(_ bytes: Int, _ version: InvalidationVersion) {
         usedBytes += bytes
         liveBytes += bytes

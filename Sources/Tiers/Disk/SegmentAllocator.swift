@@ -28,12 +28,15 @@ package struct SegmentAllocator: Sendable {
     package private(set) var segments: [Segment]
     /// The number of free segments.
     package private(set) var freeCount: Int
+    /// The open segment of each queue, by ``SegmentQueue/rawValue``.
     private var openSegments: [SegmentID?] = [nil, nil]
+    /// The number of segments of each queue that are open, closed or being reclaimed.
     private var inUse = [0, 0]
     private var reclaiming: SegmentID?
     /// The bytes that the current reclaim may still re-insert.
     private var reinsertableBytes = 0
     private var creditBytes: Int
+    /// The sequence number of the segment opened last; 0 if there was none.
     private var sequence: UInt64 = 0
 
     /// Creates an empty log, or one with the closed segments that recovery found.
@@ -150,11 +153,13 @@ package struct SegmentAllocator: Sendable {
         segments[Int(id.index)].liveBytes = max(0, segments[Int(id.index)].liveBytes - bytes)
     }
 
+    /// True if `queue` has an open segment with space for `bytes`.
     private func fits(_ bytes: Int, _ queue: SegmentQueue) -> Bool {
         guard let id = openSegment(of: queue) else { return false }
         return segments[Int(id.index)].usedBytes + bytes <= settings.capacityBytes
     }
 
+    /// Allocates `bytes`, which include the footer entry, in the open segment of `queue`.
     private mutating func append(
         _ bytes: Int, _ queue: SegmentQueue, _ version: InvalidationVersion
     ) -> Placement {
@@ -165,6 +170,7 @@ package struct SegmentAllocator: Sendable {
         return .write(id, offset: settings.headerBytes + segment.usedBytes - entries)
     }
 
+    /// Closes the open segment of `queue`, if there is one, and opens a free one in its place.
     private mutating func open(_ queue: SegmentQueue) -> Placement {
         guard let index = segments.firstIndex(where: { $0.state == .free }) else {
             preconditionFailure("no free segment: \(segments)")
@@ -182,6 +188,7 @@ package struct SegmentAllocator: Sendable {
         return .open(id, sequence: sequence, closing: closing)
     }
 
+    /// Begins to reclaim the next segment, and limits what may be re-inserted from it.
     private mutating func reclaim() -> Placement {
         guard let id = nextToReclaim() else { preconditionFailure("none is closed: \(segments)") }
         let segment = segments[Int(id.index)]
@@ -191,10 +198,10 @@ package struct SegmentAllocator: Sendable {
         return .reclaim(id)
     }
 
-    /// Returns the segment to reclaim.
+    /// Returns the closed segment to reclaim; `nil` if none is closed.
     ///
     /// A segment without live bytes; otherwise the oldest of the small queue if that exceeds its
-    /// share; otherwise the oldest of the main queue.
+    /// share, or else the oldest of the main queue; of the other queue if that one has none.
     private func nextToReclaim() -> SegmentID? {
         var dead: SegmentID?
         var oldest: [SegmentID?] = [nil, nil]

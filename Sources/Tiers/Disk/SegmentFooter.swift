@@ -6,9 +6,9 @@ package struct SegmentFooter: Hashable, Sendable {
     package struct Entry: Hashable, Sendable {
         /// The digest of the entry.
         package var digest: EntryDigest
-        /// The position of the record in ``DiskFormat/unitBytes``.
+        /// The offset of the record in the segment, in units of ``DiskFormat/unitBytes``.
         package var offsetUnits: UInt32
-        /// The length of the record in ``DiskFormat/unitBytes``.
+        /// The length of the record, including its body, in units of ``DiskFormat/unitBytes``.
         package var units: UInt32
         /// The node's invalidation version when the request for the entry began.
         package var invalidationVersion: InvalidationVersion
@@ -40,7 +40,7 @@ package struct SegmentFooter: Hashable, Sendable {
 
     /// The records in the order in which they were written.
     package var entries: [Entry]
-    /// The offset at which the records end.
+    /// The offset in bytes at which the records end.
     package var recordsEnd: UInt64
     /// The sequence number of the segment's header.
     package var sequence: UInt64
@@ -182,6 +182,7 @@ package struct SegmentFooter: Hashable, Sendable {
         leastOmittedVersion = least < leastVersion ? least : nil
     }
 
+    /// Returns the checksum of a footer, without its magic bytes and the checksum stored in it.
     private static func checksum(_ bytes: Span<UInt8>, trailer: Int, salt: UInt64) -> UInt64 {
         var sum = XXH64(seed: salt)
         sum.update(bytes.extracting(0..<trailer))

@@ -19,7 +19,7 @@ package struct SegmentRecovery: Sendable {
         /// The offsets of damaged records.
         package var damaged: [UInt64]
         /// The least invalidation version of records that the footer omits or that a later start
-        /// may read; `nil` if there are none.
+        /// may read; `nil` if there are none, ``Ground/InvalidationVersion/zero`` if it is unknown.
         package var leastOmittedVersion: InvalidationVersion?
         /// The fingerprints of all names of its records and of those that a later start may read;
         /// `nil` if unknown.
@@ -40,9 +40,13 @@ package struct SegmentRecovery: Sendable {
     }
 
     private enum State: Sendable {
+        /// Expects the header of the file.
         case header
+        /// Expects the trailer, which holds the length of the footer.
         case trailer(SegmentHeader)
+        /// Expects the whole footer.
         case footer(SegmentHeader, bytes: Int)
+        /// Expects what the scan requires.
         case scan(SegmentHeader, SegmentScan)
         case finished
     }
@@ -77,6 +81,7 @@ package struct SegmentRecovery: Sendable {
         }
     }
 
+    /// Returns the range of the last `bytes` of the file.
     private func end(_ bytes: Int) -> SegmentScan.ReadRange {
         SegmentScan.ReadRange(offset: segmentBytes - UInt64(bytes), bytes: bytes)
     }
@@ -102,6 +107,9 @@ package struct SegmentRecovery: Sendable {
     }
 
     /// Records that ``nextRead`` could not be read.
+    ///
+    /// A segment whose header cannot be read is discarded; one whose footer cannot be read is
+    /// scanned; a scan omits what it cannot read.
     package mutating func readFailed() {
         switch state {
         case .header: finish(.discarded(.truncated))
@@ -114,6 +122,7 @@ package struct SegmentRecovery: Sendable {
         }
     }
 
+    /// Continues with the trailer; discards a segment without a valid header of this node.
     private mutating func readHeader(_ bytes: Span<UInt8>) {
         do {
             let header = try SegmentHeader(bytes, nodeID: nodeID, segmentBytes: segmentBytes)
@@ -123,6 +132,8 @@ package struct SegmentRecovery: Sendable {
         }
     }
 
+    /// Finishes with the records that the footer lists; begins a scan if the footer is invalid or
+    /// lists a record outside the records' part of the file.
     private mutating func readFooter(_ bytes: Span<UInt8>, _ header: SegmentHeader) {
         guard let footer = try? SegmentFooter(bytes, header: header),
             footer.entries.allSatisfy({ isInBounds($0, within: footer.recordsEnd) })
@@ -146,6 +157,7 @@ package struct SegmentRecovery: Sendable {
         continueScan(header, SegmentScan(header))
     }
 
+    /// Adds what a scan has found to the result; `nil` adds nothing.
     private mutating func recordResult(_ finding: SegmentScan.RecordScanResult?) {
         switch finding {
         case .record(let record, let offset):
@@ -159,6 +171,7 @@ package struct SegmentRecovery: Sendable {
         }
     }
 
+    /// Stores the state of the scan, or finishes the recovery if the scan is at its end.
     private mutating func continueScan(_ header: SegmentHeader, _ scan: SegmentScan) {
         state = .scan(header, scan)
         guard scan.nextRead == nil else { return }
@@ -209,14 +222,14 @@ package struct LogRecovery: Sendable {
         self.leastAccess = leastAccess
     }
 
-    /// Calls `body` for each entry of a segment that is taken over, in order; it replaces an
-    /// earlier one with the same digest.
+    /// Calls `body` for each entry of a segment that is taken over, in order; the caller replaces
+    /// an earlier entry with the same digest.
     ///
     /// - Parameters:
     ///   - segment: the recovered segment.
     ///   - index: the number of the segment.
-    ///   - newestAccess: the second of the last known write to the log. Entries without a footer
-    ///     count as accessed then, because later accesses may be lost.
+    ///   - newestAccess: the second of the last known write to the log. Entries found by a scan
+    ///     count as accessed no earlier than then, because their last accesses may be lost.
     ///   - body: receives the digest and the entry.
     package func recover(
         _ segment: SegmentRecovery.RecoveredSegment, at index: UInt16, newestAccess: UInt32,

@@ -44,7 +44,7 @@ package struct SegmentScan: Sendable {
 
     /// The length of reads while searching.
     ///
-    /// Where such a read has failed, reads end at a page boundary.
+    /// Where such a read has failed, reads are of one page at most.
     private static let blockBytes = 64 << 10
     private static let pageBytes: UInt64 = 4096
 
@@ -106,7 +106,10 @@ package struct SegmentScan: Sendable {
 
     /// Records that ``nextRead`` could not be read.
     ///
-    /// All readable records of the same block are still found.
+    /// A failed search is repeated in smaller reads, so that all readable records of the same block
+    /// are still found.
+    ///
+    /// - Returns: the record being verified, as damaged; `nil` during a search.
     package mutating func readFailed() -> RecordScanResult? {
         guard case .seeking = state else { return skip(.truncated) }
         if position < smallReadsUntil {
@@ -117,10 +120,13 @@ package struct SegmentScan: Sendable {
         return nil
     }
 
+    /// The first page boundary after ``position``.
     private var nextPage: UInt64 {
         (position / Self.pageBytes + 1) * Self.pageBytes
     }
 
+    /// Moves ``position`` to the first beginning of a record in `block`; if there is none, to the
+    /// first byte not yet searched or, if `isLast`, to the end of the segment.
     private mutating func seek(_ block: Span<UInt8>, isLast: Bool) {
         var offset = 0
         while offset + DiskRecord.fixedBytes <= block.count {
@@ -137,6 +143,7 @@ package struct SegmentScan: Sendable {
         position = isLast ? header.segmentBytes : position + UInt64(offset)
     }
 
+    /// Continues with the next chunk of a body, or returns the record once all chunks are checked.
     private mutating func advance(_ record: DiskRecord, checked: Int) -> RecordScanResult? {
         guard checked == record.chunkSums.count else {
             state = .body(record, checked: checked)
@@ -149,6 +156,7 @@ package struct SegmentScan: Sendable {
         return .record(record, at: found)
     }
 
+    /// Rejects the record at ``position`` and resumes the search one unit after its beginning.
     private mutating func skip(_ damage: DiskFormatError) -> RecordScanResult {
         let found = position
         position += UInt64(DiskFormat.unitBytes)

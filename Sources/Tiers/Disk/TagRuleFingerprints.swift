@@ -9,7 +9,7 @@ package struct TagRuleFingerprints: Hashable, Sendable {
     /// Creates an empty table.
     package init() {}
 
-    /// The fingerprint of a site's rules; `nil` if it has none or it is unknown.
+    /// The fingerprint of a site's rules; `nil` if the site has no rules or is not in the table.
     package subscript(site: String) -> UInt64? {
         get { rules[Self.hash(site)] }
         set { rules[Self.hash(site)] = newValue }
@@ -19,7 +19,7 @@ package struct TagRuleFingerprints: Hashable, Sendable {
         XXH64.hash(Array(site.utf8).span, seed: 0)
     }
 
-    /// Returns the sites whose fingerprints are equal in both tables.
+    /// Returns a table of the sites whose fingerprints are equal in both tables.
     package func intersection(_ other: TagRuleFingerprints) -> TagRuleFingerprints {
         var note = self
         note.rules = rules.filter { other.rules[$0.key] == $0.value }
@@ -31,7 +31,7 @@ package struct TagRuleFingerprints: Hashable, Sendable {
     /// More rows than the number of sites that a node may have.
     private static let rowsMax = 4096
 
-    /// The number of bytes of a file that need to be read.
+    /// The maximum number of bytes of a file that need to be read.
     package static let bytesMax = fixedBytes + rowsMax * rowBytes
 
     /// The encoded file.

@@ -47,6 +47,7 @@ package struct FingerprintSet: Hashable, Sendable {
         }
     }
 
+    /// Merges the added elements into the sorted ones, without repetitions.
     private mutating func sort() {
         guard !added.isEmpty else { return }
         var all = sorted + added

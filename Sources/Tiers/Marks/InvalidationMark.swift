@@ -29,8 +29,8 @@ extension InvalidationMark {
 
     /// Returns the effect on an entry whose request began at `version`.
     ///
-    /// - Returns: `nil` if the target does not cover the entry, or its request began after the
-    ///   mark.
+    /// - Returns: `nil` if the target does not cover the entry, or the mark is not later than
+    ///   `version`.
     package func effect(on key: [UInt8], tags: [[UInt8]], version: InvalidationVersion) -> Effect? {
         guard self.version > version, covers(key, tags) else { return nil }
         return isSoft ? .stale : .purged

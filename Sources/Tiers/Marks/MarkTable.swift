@@ -33,6 +33,7 @@ package struct MarkTable: Sendable {
             return gone > .zero ? gone : nil
         }
 
+        /// Returns the versions converted by `stamped`; a version of zero, no mark, stays.
         func mappingVersions(_ stamped: (InvalidationVersion) -> InvalidationVersion)
             -> LatestVersions
         {
@@ -46,6 +47,7 @@ package struct MarkTable: Sendable {
             soft = max(soft, other.soft)
         }
 
+        /// True if neither version of `other` is later than that of these.
         func covers(_ other: LatestVersions) -> Bool { hard >= other.hard && soft >= other.soft }
 
         func effect(on version: InvalidationVersion) -> InvalidationMark.Effect? {
@@ -54,13 +56,16 @@ package struct MarkTable: Sendable {
         }
     }
 
+    /// The marks for everything.
     var everything = LatestVersions()
+    /// The marks for all other targets, by the hashes of their kinds and texts.
     var others: [UInt64: LatestVersions] = [:]
-    /// The latest version of each kind of mark; an entry with a later request needs no look-up.
+    /// The latest version of each kind of mark; entries of this version or a later one need no
+    /// look-up.
     var newestVersions = Array(repeating: InvalidationVersion.zero, count: Kind.allCases.count)
-    /// The lengths in bytes of the longest prefix and the longest host, where the search of a URL
-    /// ends.
+    /// The length in bytes of the longest prefix, where the search for prefixes of a URL ends.
     var prefixBytesMax = 0
+    /// The length in bytes of the longest host, where the search for hosts in a URL ends.
     var hostBytesMax = 0
     /// The key under which marks and names are hashed.
     package let key: MarkHashKey
@@ -72,6 +77,7 @@ package struct MarkTable: Sendable {
     private enum Kind: UInt8, CaseIterable {
         case url, prefix, host, tag
 
+        /// Returns the hash of a target of this kind from that of its text.
         @inline(__always)
         func hash(_ text: UInt64) -> UInt64 {
             text &+ UInt64(rawValue + 1) &* 0x9E37_79B9_7F4A_7C15
@@ -148,7 +154,8 @@ package struct MarkTable: Sendable {
 
     // MARK: Removal
 
-    /// Replaces all marks up to `version` by one soft mark for everything.
+    /// Replaces all marks up to `version`, except those for everything, by one soft mark for
+    /// everything, which has the version of the latest of them.
     ///
     /// Effects on entries with the version of that mark or a later one do not change.
     package mutating func fold(upTo version: InvalidationVersion) {
@@ -164,15 +171,15 @@ package struct MarkTable: Sendable {
         everything.record(last, isSoft: true)
     }
 
-    /// Removes the marks of a slot that covers no entries, unless it has a mark later than
+    /// Removes the marks of `slot`, which must cover no entries, unless one is later than
     /// `version`.
     package mutating func forget(_ slot: Slot, upTo version: InvalidationVersion) {
         guard let latest = others[slot.hash], latest.newest <= version else { return }
         others[slot.hash] = nil
     }
 
-    /// The version before which about half of the targets were last invalidated; `nil` if there are
-    /// none.
+    /// The median of the versions at which the targets were last invalidated; `nil` if there are
+    /// no targets but `everything`.
     ///
     /// Computed from up to 4,096 targets; as hashes are unordered, any of them are a fair sample.
     package var medianVersion: InvalidationVersion? {
@@ -195,8 +202,8 @@ package struct MarkTable: Sendable {
         latest(key, tags, version).effect(on: version)
     }
 
-    /// Returns the latest soft mark later than `version` that covers an entry; `nil` if there is
-    /// none.
+    /// Returns the version of the latest soft mark that covers an entry; `nil` if none is later
+    /// than `version`.
     package func soft(on key: [UInt8], tags: [[UInt8]], version: InvalidationVersion)
         -> InvalidationVersion?
     {
@@ -204,6 +211,8 @@ package struct MarkTable: Sendable {
         return soft > version ? soft : nil
     }
 
+    /// Returns the versions of the marks that cover an entry; those of marks not later than
+    /// `version` may be missing.
     private func latest(_ key: [UInt8], _ tags: [[UInt8]], _ version: InvalidationVersion)
         -> LatestVersions
     {
@@ -220,7 +229,8 @@ package struct MarkTable: Sendable {
         return latest
     }
 
-    /// Finds marks for a URL, and for each prefix and host that it begins with.
+    /// Adds to `latest` the marks for a URL, and for each prefix and host that it begins with,
+    /// except for kinds without a mark later than `version`.
     private func matchURL(
         _ name: ArraySlice<UInt8>, _ latest: inout LatestVersions, _ version: InvalidationVersion
     ) {
@@ -230,6 +240,7 @@ package struct MarkTable: Sendable {
         }
     }
 
+    /// True if a mark of this kind is later than `version`.
     private func isNewer(_ kind: Kind, than version: InvalidationVersion) -> Bool {
         newestVersions[Int(kind.rawValue)] > version
     }
@@ -240,11 +251,12 @@ package struct MarkTable: Sendable {
         return hash.value
     }
 
+    /// Adds to `latest` the marks for the target with this kind and hash of its text.
     private func match(_ kind: Kind, _ hash: UInt64, _ latest: inout LatestVersions) {
         if let found = others[kind.hash(hash)] { latest.merge(found) }
     }
 
-    /// Finds marks for each beginning of `url` that ends at a component boundary.
+    /// Adds to `latest` the marks for each beginning of `url` that ends at a component boundary.
     private func matchPrefixes(of url: ArraySlice<UInt8>, _ latest: inout LatestVersions) {
         var hash = start
         var hashedTo = url.startIndex
@@ -273,8 +285,11 @@ package struct MarkTable: Sendable {
 
 // MARK: - Stored form; see "Marks" in <doc:DiskFormat>
 extension MarkTable {
-    /// Encodes the marks with wanted versions in chunks that can be decoded in any order; at least
-    /// one.
+    /// Encodes marks in chunks that can be decoded in any order; at least one.
+    ///
+    /// - Parameter isWanted: selects targets by the versions of their marks; both marks of a target
+    ///   are encoded if it returns true for one. Marks for everything are always encoded.
+    /// - Returns: the chunks, of about 48 KiB at most.
     package func encodedChunks(where isWanted: (InvalidationVersion) -> Bool = { _ in true })
         -> [[UInt8]]
     {
@@ -291,7 +306,7 @@ extension MarkTable {
 
     /// The approximate maximum size of a chunk in bytes.
     private static let chunkBytesMax = 48 << 10
-    /// The size of an encoded mark in bytes.
+    /// The size of the encoded marks for one target in bytes.
     package static let markBytes = 40
     private static let headBytes = 16 + 2 * 16 + 4 * 16 + 2 * 8
 
@@ -308,7 +323,7 @@ extension MarkTable {
 
     /// Decodes all chunks of a table; `nil` if they are not chunks of one table.
     ///
-    /// Without chunks, creates an empty table with `key`.
+    /// The table has the key in the chunks; without chunks, it is empty and has `key`.
     package init?(encodedChunks: [[UInt8]], key: MarkHashKey) {
         let found = encodedChunks.first.flatMap { piece in
             piece.count < 16
@@ -319,6 +334,7 @@ extension MarkTable {
         for piece in encodedChunks where !merge(piece.span) { return nil }
     }
 
+    /// Adds the marks of a chunk; returns false if it is malformed or has another key.
     private mutating func merge(_ piece: Span<UInt8>) -> Bool {
         let marksBytes = piece.count - Self.headBytes
         guard marksBytes >= 0, marksBytes.isMultiple(of: Self.markBytes),

@@ -47,7 +47,8 @@ package struct UnconfirmedMarks: Sendable {
         return Array(marks[..<count])
     }
 
-    /// Removes and returns the older half of the marks.
+    /// Removes and returns the oldest marks, up to the version of the one at the index
+    /// ``count`` / 2: more than half of them.
     package mutating func removeOldestHalf() -> [UnconfirmedMark] {
         guard let middle = marks.dropFirst(marks.count / 2).first else { return [] }
         return remove(upTo: middle.version)

@@ -25,6 +25,8 @@ package enum BodyLayout {
         return (0..<cut.count).map { cut.capacities[$0] }
     }
 
+    /// Returns the capacities of the tail's pieces as in ``tail(_:)``, followed by zeros, and the
+    /// number of pieces.
     private static func cut(
         _ tailBytes: Int
     ) -> (capacities: InlineArray<3, Int>, count: Int) {
@@ -43,8 +45,8 @@ package enum BodyLayout {
         return count > 1 && sum >= whole ? ([whole, 0, 0], 1) : (capacities, count)
     }
 
-    /// Returns the bytes of memory for the chunks of a body, of any length that an origin may
-    /// claim.
+    /// Returns the bytes of memory for all chunks of a body; longer bodies than ``bodyBytesMax``
+    /// count as that long.
     package static func capacity(_ bodyBytes: UInt64) -> Int {
         let bytes = Int(min(bodyBytes, bodyBytesMax))
         let (chunks, tailBytes) = bytes.quotientAndRemainder(dividingBy: chunkBytes)

@@ -11,7 +11,8 @@ package struct ConnectionMemoryTrimPolicy: Sendable {
     /// The start of the calm period, and the number of connections that were open then.
     private var calm: (open: Int, since: Instant)?
 
-    /// The minimum number of closed connections for which memory is returned.
+    /// The decrease in the number of connections from which on memory is returned, if it is also at
+    /// least half of their maximum.
     package static let closedMin = 512
     /// The time without larger changes before memory is returned.
     package static let calmTime = Interval.seconds(5)
@@ -21,7 +22,9 @@ package struct ConnectionMemoryTrimPolicy: Sendable {
     /// Creates a policy that has seen no connections.
     package init() {}
 
-    /// Evaluates the number of open connections; returns true if memory is to be returned now.
+    /// Evaluates the number of open connections.
+    ///
+    /// - Returns: true if memory is to be returned now; the maximum is then counted anew.
     package mutating func evaluate(now: Instant, openConnections: Int) -> Bool {
         openMax = max(openMax, openConnections)
         guard openMax - openConnections >= max(Self.closedMin, openMax / 2) else {

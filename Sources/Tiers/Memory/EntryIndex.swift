@@ -27,17 +27,20 @@ struct EntryIndex {
     /// The number of slots, a power of two; at most three quarters of them are in use.
     var slotCount: Int { slots.count }
 
+    /// Returns the first entry whose hash agrees in the lower 32 bits; `nil` if there is none.
     @inline(__always)
     func first(_ hash: UInt64) -> MemoryEvictionPolicy.Candidate? {
         let tag = UInt32(truncatingIfNeeded: hash)
         return candidate(tag, from: Int(tag) & mask)
     }
 
+    /// Returns the next entry with the tag of `candidate`; `nil` if there is none.
     @inline(__always)
     func next(after candidate: MemoryEvictionPolicy.Candidate) -> MemoryEvictionPolicy.Candidate? {
         self.candidate(candidate.tag, from: (Int(candidate.position) + 1) & mask)
     }
 
+    /// Returns the first slot with this tag from `start` on; `nil` if an empty one comes first.
     @inline(__always)
     private func candidate(_ tag: UInt32, from start: Int) -> MemoryEvictionPolicy.Candidate? {
         var position = start

@@ -2,8 +2,8 @@
 /// of TinyLFU (Einziger, Friedman, Manes, 2017).
 ///
 /// Each key has four counters of four bits, shared with other keys; the estimate is the least of
-/// them. After ten times as many uses as there are words, all counters are halved, so that former
-/// popularity is forgotten.
+/// them. When ten uses per word are counted, all counters and the count of uses are halved, so that
+/// former popularity is forgotten.
 package struct FrequencySketch: Sendable {
     /// The counters, 16 per word.
     private var words: [UInt64]
@@ -22,7 +22,8 @@ package struct FrequencySketch: Sendable {
         words = Array(repeating: 0, count: count)
     }
 
-    /// Records a use of the key with this hash and returns its frequency, including this use.
+    /// Records a use of the key with this hash and returns its frequency, including this use, at
+    /// most ``frequencyMax``.
     package mutating func increment(_ hash: UInt64) -> UInt8 {
         uses += 1
         if uses >= words.count * Self.usesPerWord { age() }
@@ -46,7 +47,7 @@ package struct FrequencySketch: Sendable {
         }
     }
 
-    /// Halves every counter.
+    /// Halves every counter and the count of uses.
     private mutating func age() {
         for index in words.indices { words[index] = words[index] >> 1 & 0x7777_7777_7777_7777 }
         uses /= 2

@@ -56,7 +56,8 @@ struct GhostList {
         return UInt8(truncatingIfNeeded: slot >> 40 & 0xF)
     }
 
-    /// Removes a ghost and returns its frequency; `nil` if there is none within `horizonBytes`.
+    /// Removes the ghost of an entry and returns its frequency; `nil` if there is none or it is
+    /// older than `horizonBytes`.
     mutating func remove(
         _ hash: UInt64, evictedBytes: UInt64, horizonBytes: UInt64
     ) -> UInt8? {
@@ -92,6 +93,7 @@ struct GhostList {
         slot >> 44 == fingerprint(hash)
     }
 
+    /// Returns the bytes evicted since the ghost was inserted, modulo 2^40.
     private static func age(_ slot: UInt64, _ evictedBytes: UInt64) -> UInt64 {
         (evictedBytes &- slot) & stampMask
     }

@@ -26,11 +26,11 @@
 /// worse. Applying the rule to all entries, or from a 64th on, is within a tenth of a point of it;
 /// from a quarter on, up to a point worse.
 package enum MemoryAdmission {
-    /// The fraction of the limit above which new entries are evaluated.
+    /// The divisor of the limit that gives the size above which new entries are evaluated.
     private static let admissionFraction = 16
 
-    /// True if a new entry of `bytes` is admitted only if it is worth more than the entries it
-    /// displaces.
+    /// True if `bytes` exceed a 16th of the limit, so that a new entry of this size is admitted
+    /// only if it is worth more than the entries it displaces.
     ///
     /// For a body still arriving, `bytes` is the amount received so far.
     package static func isSubjectToAdmission(_ bytes: Int, limitBytes: Int) -> Bool {

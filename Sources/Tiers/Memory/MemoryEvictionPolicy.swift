@@ -53,7 +53,8 @@ package struct MemoryEvictionPolicy: ~Copyable {
     private var index: EntryIndex
     private var ghosts: GhostList
     private var queues = ValueQueues()
-    /// The number of requests of each entry since its admission, by id.
+    /// The frequency of each entry by id: the initial one, which a ghost increases, plus the hits
+    /// since.
     ///
     /// Saturates at ``frequencyMax``; one more means that the entry was requested since it was
     /// queued.
@@ -128,7 +129,8 @@ package struct MemoryEvictionPolicy: ~Copyable {
         frequencies[Int(id.index)] = frequency &+ (frequency <= Self.frequencyMax ? 1 : 0)
     }
 
-    /// Returns the number of requests of the entry since its admission, at most 15.
+    /// Returns the frequency of the entry, at most 15: its hits since admission, plus, if it
+    /// returned from the ghost list, its former frequency and 2.
     package func frequency(of id: EntryID) -> UInt8 {
         min(Self.frequencyMax, frequencies[Int(id.index)])
     }
@@ -139,7 +141,9 @@ package struct MemoryEvictionPolicy: ~Copyable {
         ValueQueues.gain(cost: cost, frequency: rememberedFrequency(hash))
     }
 
-    /// Records the frequency of a new entry that was rejected because of its low value.
+    /// Adds a ghost for a new entry that was rejected because of its low value.
+    ///
+    /// The ghost has the frequency with which the entry would have been admitted.
     package mutating func recordRejection(hash: UInt64) {
         ghosts.insert(
             hash, frequency: rememberedFrequency(hash), evictedBytes: evictedBytes)
@@ -207,8 +211,8 @@ package struct MemoryEvictionPolicy: ~Copyable {
         free(victim.id)
     }
 
-    /// Returns the victim of ``nextVictim(for:)`` to its queue with its present frequency; nothing
-    /// is evicted.
+    /// Queues the victim of ``nextVictim(for:)`` again, by its present frequency; nothing is
+    /// evicted.
     package mutating func requeue(_ victim: Victim) {
         queue(victim.id, frequency(of: victim.id))
     }
@@ -233,6 +237,7 @@ package struct MemoryEvictionPolicy: ~Copyable {
         return frequency / 2
     }
 
+    /// Returns the frequency with which a new entry would be admitted.
     private func rememberedFrequency(_ hash: UInt64) -> UInt8 {
         Self.frequency(
             returning: ghosts.frequency(
@@ -244,16 +249,19 @@ package struct MemoryEvictionPolicy: ~Copyable {
         remembered.map { min(frequencyMax, $0 + returnBonus) } ?? 0
     }
 
+    /// Sets the frequency of an entry that is in no queue, and queues it by the resulting value.
     private mutating func queue(_ id: EntryID, _ frequency: UInt8) {
         frequencies[Int(id.index)] = frequency
         queues.append(id.index, frequency: frequency)
     }
 
+    /// Removes an entry from the index and its cost from the sum; its queue and id stay.
     private mutating func forget(_ id: EntryID, _ facts: QueuedEntry) {
         index.remove(facts.hash, id)
         bytes -= UInt64(facts.cost)
     }
 
+    /// Makes an id available for reuse.
     private mutating func free(_ id: EntryID) {
         queues.entries[Int(id.index)].next = freeHead
         freeHead = id.index
@@ -272,7 +280,7 @@ package struct MemoryEvictionPolicy: ~Copyable {
 }
 
 extension MemoryEvictionPolicy {
-    /// The position of a look-up by hash.
+    /// An entry that a look-up by hash has found, and the position at which the look-up continues.
     package struct Candidate: Hashable, Sendable {
         /// The entry.
         package let id: EntryID

@@ -101,6 +101,8 @@ package struct MemoryPressurePolicy: Sendable {
     package var isLimitReduced: Bool { reducedLimitBytes != nil }
 
     /// Evaluates a sample; to be called again after ``Decision/nextEvaluationDelay``.
+    ///
+    /// Without any bound in the sample, the configured limit applies.
     package mutating func evaluate(
         now: Instant, usage: Usage, sample: SystemMemorySample
     ) -> Decision {
@@ -152,15 +154,16 @@ package struct MemoryPressurePolicy: Sendable {
         return min(fetchReservation.least, fetchReservation.leastBefore)
     }
 
-    /// Returns what the bound has left once the cache has grown to `limit`.
+    /// Returns the bytes that the bound has left once the cache has grown to `limit`.
     private func room(of bound: SystemMemorySample.Bound, at limit: Int, _ use: Usage) -> Int {
         let growth = max(0, limit - (use.usedBytes - use.fetchBytes))
         return bound.headroomBytes - growth - growth / 8
     }
 
-    /// Returns the evicted bytes that the kernel may still count as used.
+    /// Returns the bytes of the last eviction that the kernel may still count as used.
     ///
-    /// 0 if headroom is so small that the next growth could exceed the bound.
+    /// 0 after ``settlingTime``, or if the headroom is at most a quarter of the reserve, so that
+    /// the next growth could exceed the bound.
     private func settlingBytes(
         _ now: Instant, headroomBytes: Int, _ bound: SystemMemorySample.Bound
     ) -> Int {
@@ -171,8 +174,8 @@ package struct MemoryPressurePolicy: Sendable {
         return min(lastReduction.evictedBytes, max(0, awaited))
     }
 
-    /// Returns the limit that leaves every bound its reserve, if one has less than half of it;
-    /// otherwise `nil`.
+    /// Returns the limit, at least ``floorBytes``, that leaves every bound its reserve, if one has
+    /// less than half of it; otherwise `nil`, also while more than `limit` is in use.
     private func lowered(
         _ limit: Int, _ use: Usage, _ reading: SystemMemorySample, creditBytes: Int
     ) -> Int? {
@@ -189,6 +192,8 @@ package struct MemoryPressurePolicy: Sendable {
 
     // MARK: Stalls
 
+    /// Returns the limit lowered by one step if all tasks have waited for memory too long; `nil` if
+    /// not, within ``stallInterval`` of the last step, or if the result would not be lower.
     private mutating func loweredByStall(
         _ limit: Int, _ use: Usage, _ reading: SystemMemorySample, _ now: Instant
     ) -> Int? {
@@ -202,7 +207,8 @@ package struct MemoryPressurePolicy: Sendable {
 
     // MARK: Growth
 
-    /// True after ``calmTime`` in which every bound had spare room.
+    /// True after ``calmTime`` in which every bound had spare room and tasks hardly waited for
+    /// memory.
     private mutating func isCalm(
         _ limit: Int, _ use: Usage, _ reading: SystemMemorySample, _ now: Instant
     ) -> Bool {
@@ -218,6 +224,8 @@ package struct MemoryPressurePolicy: Sendable {
         return now - since >= Self.calmTime
     }
 
+    /// Returns the limit raised by one step; unchanged within ``growthInterval`` of the last step,
+    /// or if there is no spare room.
     private mutating func grown(
         _ limit: Int, _ use: Usage, _ reading: SystemMemorySample, _ now: Instant
     ) -> Int {
@@ -245,6 +253,7 @@ package struct MemoryPressurePolicy: Sendable {
         return true
     }
 
+    /// Returns 100 ms, 250 ms or 1 s, by the smallest ratio of a bound's headroom to its reserve.
     private func nextEvaluationDelay(_ limit: Int, _ use: Usage, _ reading: SystemMemorySample)
         -> Interval
     {

@@ -107,6 +107,7 @@ struct ValueQueues {
         gain(of: queue(cost: cost, frequency: frequency))
     }
 
+    /// Sets the head of a queue and its value; ``none`` marks the queue as empty.
     private mutating func setHead(of queue: Int, to entry: UInt32) {
         heads[queue] = entry
         let bit: UInt64 = 1 << UInt64(queue & 63)
@@ -141,9 +142,12 @@ struct QueuedEntry {
     var queuedAt: UInt64 = 0
     /// The cost in bytes.
     var cost: UInt32
-    /// The neighbours in the queue; ``ValueQueues/none`` at its ends.
+    /// The entry before this one in the queue; ``ValueQueues/none`` for the head.
     var previous = ValueQueues.none
+    /// The entry after this one in the queue, or the next free id; ``ValueQueues/none`` for the
+    /// last.
     var next = ValueQueues.none
+    /// The number of the entry's queue; meaningless while it is in none.
     var queue: UInt8 = 0
     /// The frequency for which ``queue`` was chosen.
     var frequency: UInt8 = 0

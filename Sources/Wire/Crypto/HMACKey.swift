@@ -37,6 +37,7 @@ package final class HMACKey: Sendable {
         return Signature(code.span)
     }
 
+    /// Returns a new, empty context; terminates the process if there is no memory.
     private static func context() -> OpaquePointer {
         guard let context = unsafe EVP_MD_CTX_new() else {
             preconditionFailure("no memory for a hash")
@@ -86,7 +87,7 @@ package final class URLSigner: Sendable {
         self.keys = keys.map { HMACKey($0.secret) }
     }
 
-    /// Returns the signature of `text`, a ``SignatureBase``, with the first key.
+    /// Returns the signature with the first key of a URL's text, as ``SignatureBase`` makes it.
     package func sign(_ text: Span<UInt8>) -> Signature {
         keys[0].sign(text)
     }

@@ -140,7 +140,7 @@ package struct BodyDecoder: Sendable {
     /// True if the body is complete: ``next(_:from:)`` returns `.end`.
     package var isAtEnd: Bool { state == .done }
 
-    /// The trailer fields of a complete body; empty unless they are kept.
+    /// The trailer fields; empty before the end of the body, and unless they are kept.
     package var trailers: Trailers {
         guard isAtEnd, !trailerSection.isEmpty else { return Trailers() }
         // The last line end belongs to the section, not to a field.
@@ -175,6 +175,8 @@ package struct BodyDecoder: Sendable {
         }
     }
 
+    /// Returns the bytes at `index` that belong to the body of known length or to the chunk, and
+    /// moves to the state after them.
     private mutating func data(from index: Int, available: Int) -> BodyDecodingResult {
         let count = Int(min(remaining, UInt64(available)))
         remaining -= UInt64(count)
@@ -185,6 +187,7 @@ package struct BodyDecoder: Sendable {
 
 /// Decodes the lines of the chunked coding, byte by byte (RFC 9112 §7.1).
 extension BodyDecoder {
+    /// Processes one byte outside the data of chunks; an invalid one leads to the state `failed`.
     mutating func consume(_ byte: UInt8) {
         switch state {
         case .size: state = decodeSize(byte)
@@ -255,6 +258,7 @@ extension BodyDecoder {
         }
     }
 
+    /// Returns the state after a byte that must end the size's line or begin another extension.
     private func afterExtension(_ byte: UInt8) -> State {
         switch byte {
         case Byte.carriageReturn: .sizeLineFeed
@@ -264,6 +268,7 @@ extension BodyDecoder {
         }
     }
 
+    /// Returns the state after a byte of the trailer section.
     private mutating func decodeTrailer(_ byte: UInt8) -> State {
         switch state {
         case .trailerStart:
@@ -289,6 +294,8 @@ extension BodyDecoder {
         }
     }
 
+    /// Adds a byte to the trailer field's name and returns the next state; a colon ends the name,
+    /// which is then checked.
     private mutating func decodeTrailerName(_ byte: UInt8) -> State {
         if byte == Byte.colon {
             return isForbiddenTrailerName ? .failed(.forbiddenTrailer) : .trailerValue
@@ -308,6 +315,7 @@ extension BodyDecoder {
         return .trailerName
     }
 
+    /// True if the current trailer field's name is forbidden in trailers.
     private var isForbiddenTrailerName: Bool {
         guard nameBytes <= 24 else { return false }
         return Trailers.isForbidden(FieldName(first: name.0, second: name.1, third: name.2))

@@ -82,6 +82,7 @@ extension Span<UInt8> {
         return lastWord(at: index, end: end)
     }
 
+    /// Returns the same as ``word(at:end:)`` for fewer than eight bytes before `end`.
     @inline(__always)
     private func lastWord(at index: Int, end: Int) -> UInt64 {
         guard index < end else { return 0 }
@@ -108,7 +109,8 @@ extension Span<UInt8> {
         index < end ? unsafe self[unchecked: index] : 0
     }
 
-    /// Returns the offset of the first control byte other than tab from `index`, or `end`.
+    /// Returns the offset of the first control byte other than tab from `index` on; `end` if there
+    /// is none before it.
     @inline(__always)
     func firstControl(from index: Int, end: Int) -> Int {
         var index = index

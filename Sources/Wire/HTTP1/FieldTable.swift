@@ -80,6 +80,7 @@ package struct FieldTable: ~Copyable, @unchecked Sendable {
         (0..<count).map { index in self[index] }
     }
 
+    /// Removes all lines, for another head.
     @inline(__always)
     mutating func removeAll() {
         count = 0

@@ -13,7 +13,7 @@ struct FramingFields {
     var hasKeepAliveOption = false
     var expectsContinue = false
 
-    /// Returns true for the names that affect the parser.
+    /// Returns true for the names of fields that affect the parsing of a request.
     @inline(__always)
     static func isRelevant(_ name: FieldName) -> Bool {
         switch name {
@@ -67,12 +67,13 @@ struct TransferCodings {
     private(set) var chunkedCount = 0
     /// True if a coding other than `chunked` occurs.
     private(set) var hasOther = false
-    /// True if an element is not a coding name, or `chunked` is followed by another coding.
+    /// True if an element is empty or not a token, or `chunked` is followed by another element.
     private(set) var isMalformed = false
 
     var isChunkedOnly: Bool { chunkedCount == 1 && !hasOther && !isMalformed }
 
-    /// Records one line; an empty element counts as malformed, because framing must not be guessed.
+    /// Records the codings of one line; an empty element counts as malformed, because framing must
+    /// not be guessed.
     mutating func record(_ bytes: Span<UInt8>, at value: Range<Int>) {
         if value.isEmpty || bytes[value.upperBound - 1] == Byte.comma { isMalformed = true }
         var index = value.lowerBound
@@ -88,6 +89,7 @@ struct TransferCodings {
         }
     }
 
+    /// Records an element that is not `chunked`.
     private mutating func recordOther(_ bytes: Span<UInt8>, at element: Range<Int>) {
         hasOther = true
         if element.isEmpty { isMalformed = true }
@@ -101,6 +103,7 @@ struct ListElement {
     /// The offset past the comma that ends the element, or past the end of the list.
     let next: Int
 
+    /// Returns the element that begins at `start`, in a list that ends at `end`; it may be empty.
     static func next(_ bytes: Span<UInt8>, from start: Int, end: Int) -> ListElement {
         var comma = start
         while true {

@@ -33,6 +33,7 @@ struct HeadProgress {
     var base = -1
     /// The offset of the first incomplete line.
     var lineStart = 0
+    /// The offset before which the incomplete line has no control byte but tab.
     var scanned = 0
     /// True once the request line or status line has been parsed.
     var hasFirstLine = false

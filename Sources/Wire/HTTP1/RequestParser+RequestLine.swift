@@ -25,7 +25,8 @@ extension RequestParser {
     private static let versionStart: UInt64 = 0x002E_312F_5054_5448
     private static let minorShift: UInt64 = 56
 
-    /// Parses the request line at `start`, after at most one empty line.
+    /// Parses the request line at `start`, after at most one empty line: sets the method, the
+    /// target and its parts, and the version; returns the offset past the line.
     @inline(__always)
     mutating func parseRequestLine(_ bytes: Span<UInt8>, at start: Int, end: Int)
         -> RequestLineResult
@@ -75,8 +76,8 @@ extension RequestParser {
         return .next(targetEnd &+ 11)
     }
 
-    /// Returns the offset past the method and its space, or `start` if there is no token with a
-    /// space.
+    /// Sets ``method``, and returns the offset past it and its space; returns `start` if there is
+    /// no token with a space.
     @inline(never)
     private mutating func parseOtherMethod(_ bytes: Span<UInt8>, at start: Int, end: Int) -> Int {
         var index = start
@@ -87,7 +88,8 @@ extension RequestParser {
         return index + 1
     }
 
-    /// Parses a target that does not begin with `/`.
+    /// Parses a target that does not begin with `/`, or that of CONNECT: sets its form, path and
+    /// authority; returns its error, or `nil`.
     @inline(never)
     private mutating func parseOtherTargetForm(_ bytes: Span<UInt8>) -> RequestParseError? {
         path = .empty
@@ -121,7 +123,8 @@ extension RequestParser {
         return nil
     }
 
-    /// Returns the error of a request line that could not be parsed, once its end has arrived.
+    /// Returns the error of a request line that could not be parsed; `incomplete` until its end or
+    /// an invalid control byte has arrived.
     @inline(never)
     private func diagnoseRequestLine(_ bytes: Span<UInt8>, at start: Int, end: Int)
         -> RequestLineResult
@@ -153,11 +156,13 @@ extension RequestParser {
         return .refused(versionError(bytes, at: index + 1, end: stop))
     }
 
+    /// Returns true if a line end is at `start`, with or without CR.
     private func isBlank(_ bytes: Span<UInt8>, at start: Int, end: Int) -> Bool {
         bytes[start] == Byte.lineFeed || bytes.holdsLineEnd(at: start, end: end)
     }
 
-    /// Distinguishes a well-formed but unsupported version from a malformed one.
+    /// Returns the error of a version that is not supported: `version` if it is well-formed, else
+    /// `malformedRequestLine`.
     private func versionError(_ bytes: Span<UInt8>, at start: Int, end: Int) -> RequestParseError {
         guard end - start == 8, bytes.matches("HTTP/", at: start..<start + 5),
             ASCII.isDigit(bytes[start + 5]), bytes[start + 6] == 0x2E,

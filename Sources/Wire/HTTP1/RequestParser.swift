@@ -38,7 +38,8 @@ package struct RequestParser: ~Copyable {
     /// `?`: both mean the path `/`.
     package internal(set) var path = Extent.empty
 
-    /// Truncates ``path`` at the offset `end`; the rest was addressed to this node only.
+    /// Truncates ``path`` at the offset `end`, which must be in it, because only this node needs
+    /// what follows.
     package mutating func truncatePath(at end: Int) {
         precondition(path.range.lowerBound <= end && end <= path.end, "\(end) is not in \(path)")
         path = Extent(start: path.range.lowerBound, count: end - path.range.lowerBound)
@@ -99,7 +100,7 @@ package struct RequestParser: ~Copyable {
         return parseFieldSection(bytes, at: position, start: start, end: end)
     }
 
-    /// Discards an incomplete head, so that the next call parses a new one.
+    /// Discards an incomplete head, so that the next call of ``parse(_:from:)`` parses a new one.
     package mutating func reset() {
         progress.base = -1
     }
@@ -143,7 +144,7 @@ package struct RequestParser: ~Copyable {
         }
     }
 
-    /// Waits for more bytes unless a limit is reached.
+    /// Returns that the head is incomplete, or refuses it if a limit is reached.
     private mutating func awaitMoreBytes(_ bytes: Span<UInt8>, from start: Int)
         -> RequestParseResult
     {
@@ -170,18 +171,21 @@ package struct RequestParser: ~Copyable {
             : .targetTooLong(bytesMax: limits.targetBytesMax)
     }
 
+    /// Returns the error; the next call of ``parse(_:from:)`` parses a new head.
     private mutating func refuse(_ refusal: RequestParseError) -> RequestParseResult {
         progress.base = -1
         return .refused(refusal)
     }
 
+    /// The maximum size of the request line in bytes.
     var requestLineBytesMax: Int {
         limits.targetBytesMax &+ HeadLimits.requestLineOverheadBytes
     }
 }
 
 extension RequestParser {
-    /// Processes a field that affects framing, routing or the expectation.
+    /// Processes a field that affects framing, routing or the expectation; returns its error, or
+    /// `nil`.
     @inline(never)
     mutating func recordField(_ bytes: Span<UInt8>, _ line: FieldLineLocation) -> RequestParseError?
     {
@@ -210,6 +214,7 @@ extension RequestParser {
         }
     }
 
+    /// Validates Host, and uses it as the authority unless the target has one.
     private mutating func recordHost(_ bytes: Span<UInt8>, _ line: FieldLineLocation)
         -> RequestParseError?
     {
@@ -220,7 +225,8 @@ extension RequestParser {
         return nil
     }
 
-    /// Determines framing and persistence once all fields are known.
+    /// Determines framing, persistence and expectation once all fields are known; returns the error
+    /// of fields that are missing or contradict each other, or `nil`.
     @inline(__always)
     mutating func finishHead(_ bytes: Span<UInt8>) -> RequestParseError? {
         guard framingFields.hasHost || isHTTP10 else { return .missingHost }
@@ -232,6 +238,8 @@ extension RequestParser {
         return nil
     }
 
+    /// Sets the framing of a message with Transfer-Encoding; returns the error of its codings, or
+    /// `nil`.
     private mutating func applyTransferCodings() -> RequestParseError? {
         if isHTTP10 { return .codingInHTTP10 }
         if framingFields.contentLength != nil { return .lengthAndCoding }

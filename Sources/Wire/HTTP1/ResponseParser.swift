@@ -111,7 +111,8 @@ package struct ResponseParser: ~Copyable {
         }
     }
 
-    /// Discards an incomplete head, so that the next call parses a new one.
+    /// Discards an incomplete head and what interim responses said, so that the next call parses
+    /// the head of another response.
     package mutating func reset() {
         progress.base = -1
         interimHadCloseOption = false
@@ -132,6 +133,7 @@ package struct ResponseParser: ~Copyable {
         return awaitMoreBytes(bytes, from: start)
     }
 
+    /// Returns that the head is incomplete, or refuses it if its limit is reached.
     private mutating func awaitMoreBytes(_ bytes: Span<UInt8>, from start: Int)
         -> ResponseParseResult
     {
@@ -152,6 +154,7 @@ extension ResponseParser {
         case refused(ResponseParseError)
     }
 
+    /// Parses the status line at `start`, and returns the offset past it.
     private mutating func parseStatusLine(_ bytes: Span<UInt8>, at start: Int, end: Int)
         -> StatusLineResult
     {
@@ -174,6 +177,7 @@ extension ResponseParser {
         return .end(stop + 2)
     }
 
+    /// Processes a field that affects framing or persistence; returns its error, or `nil`.
     private mutating func recordField(_ bytes: Span<UInt8>, _ line: FieldLineLocation)
         -> ResponseParseError?
     {
@@ -191,7 +195,8 @@ extension ResponseParser {
         return nil
     }
 
-    /// Determines the framing from a complete head in `range` (RFC 9112 §6.3).
+    /// Determines the framing from a complete head in `range` (RFC 9112 §6.3), and returns the head
+    /// or its error.
     private mutating func finishHead(
         _ bytes: Span<UInt8>, _ range: Range<Int>, requestIsHead: Bool
     ) -> ResponseParseResult {
@@ -222,6 +227,7 @@ extension ResponseParser {
         return .head(head, end: range.upperBound)
     }
 
+    /// Returns the head of a 101 response as a final one, or its error if none was requested.
     private mutating func finishProtocolSwitch(
         _ bytes: Span<UInt8>, _ range: Range<Int>
     ) -> ResponseParseResult {

@@ -19,12 +19,14 @@ struct FieldVector: ~Copyable {
         unsafe start.deallocate()
     }
 
+    /// The first of ``count`` fields; valid until the next append.
     var fields: UnsafeMutablePointer<nghttp2_nv> { unsafe start }
 
     mutating func removeAll() {
         count = 0
     }
 
+    /// Appends a field by reference: name and value must stay in place until the submission.
     @inline(__always)
     mutating func append(
         _ name: UnsafePointer<UInt8>, _ nameCount: Int, _ value: UnsafePointer<UInt8>,
@@ -80,6 +82,7 @@ struct FieldVector: ~Copyable {
 
     private static let notIndexed = UInt8(NGHTTP2_NV_FLAG_NO_INDEX.rawValue)
 
+    /// Returns how to send a field, by its name and for TE by its value.
     @inline(__always)
     private static func disposition(
         of name: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer, isRequest: Bool

@@ -20,7 +20,7 @@ package struct FloodGuard: Hashable, Sendable {
         units = unitsMax
     }
 
-    /// Spends `cost` units; returns false if too few are left, which means that the peer floods.
+    /// Spends `cost` units; returns false if fewer were left, which means that the peer floods.
     package mutating func spend(_ cost: Int, now: Instant) -> Bool {
         if units < cost { refill(now) }
         if refilled == nil { refilled = now }
@@ -33,6 +33,7 @@ package struct FloodGuard: Hashable, Sendable {
         units = min(unitsMax, units + gain)
     }
 
+    /// Restores the units of the time since the last refill.
     private mutating func refill(_ now: Instant) {
         guard let before = refilled, unitsPerSecond > 0 else { return }
         let elapsed = max(0, (now - before).nanoseconds)

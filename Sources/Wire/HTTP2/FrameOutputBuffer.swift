@@ -20,11 +20,13 @@ struct FrameOutputBuffer {
         control.clear()
     }
 
+    /// Appends a copy of bytes.
     mutating func append(_ bytes: UnsafeBufferPointer<UInt8>) {
         unsafe control.writeBytes(UnsafeRawBufferPointer(bytes))
         count += bytes.count
     }
 
+    /// Appends a body by reference.
     mutating func append(_ body: ByteBuffer) {
         bodies.append((before: control.writerIndex, body: body))
         count += body.readableBytes

@@ -72,7 +72,8 @@ struct FrameScanner {
         return collected[(FrameHeader.bytesCount + Self.streamBytes)...]
     }
 
-    /// Finds the next header from `position`, which is moved past it.
+    /// Finds the next frame header from `position`, and moves that past it and the part of the
+    /// payload that is parsed here, or to the end of `bytes`.
     mutating func next(_ bytes: Span<UInt8>, at position: inout Int) -> ScanResult {
         if isHeaderComplete {
             collected.removeAll(keepingCapacity: true)
@@ -100,6 +101,8 @@ struct FrameScanner {
         return .frame(head, start: start)
     }
 
+    /// The number of bytes to collect of the current frame, as far as is known: its header, and the
+    /// part of its payload that is parsed here.
     private var bytesNeeded: Int {
         guard collected.count >= FrameHeader.bytesCount else { return FrameHeader.bytesCount }
         let head = head
@@ -120,6 +123,7 @@ struct FrameScanner {
                 ? id(at: FrameHeader.bytesCount) : nil)
     }
 
+    /// Returns the stream id at `offset` of the collected bytes, without the reserved bit.
     private func id(at offset: Int) -> Int32 {
         var id: Int32 = 0
         for index in offset..<offset + 4 { id = id << 8 | Int32(collected[index]) }

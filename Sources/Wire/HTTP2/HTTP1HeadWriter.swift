@@ -16,8 +16,11 @@ struct HTTP1RequestHeadWriter: ~Copyable {
     private var hasRequestLine = false
     private var hasHost = false
     private var hasLength = false
+    /// True if a pseudo-header field is unknown, the scheme is not http or https, or Host is
+    /// repeated or contradicts `:authority`; the request must then be rejected.
     private(set) var isMalformed = false
 
+    /// Discards everything, to write another head.
     mutating func begin() {
         text.removeAll()
         method.removeAll()
@@ -32,6 +35,7 @@ struct HTTP1RequestHeadWriter: ~Copyable {
         isMalformed = false
     }
 
+    /// Appends a field or a pseudo-header field; cookies are joined into one line at the end.
     mutating func append(_ name: UnsafeBufferPointer<UInt8>, _ value: UnsafeBufferPointer<UInt8>) {
         guard let first = unsafe name.first else { return }
         if first == Byte.colon { return unsafe appendPseudoField(name, value) }
@@ -68,6 +72,7 @@ struct HTTP1RequestHeadWriter: ~Copyable {
         if path.count > 0, !hasHTTPScheme { isMalformed = true }
     }
 
+    /// Keeps the value of a pseudo-header field for the request line and Host.
     private mutating func appendPseudoField(
         _ name: UnsafeBufferPointer<UInt8>, _ value: UnsafeBufferPointer<UInt8>
     ) {
@@ -112,6 +117,8 @@ struct HTTP1RequestHeadWriter: ~Copyable {
         }
     }
 
+    /// Compares bytes with a lower-case text, ignoring case; CR would count as `-`, but does not
+    /// occur.
     @inline(__always)
     private func equalsIgnoringCase(_ bytes: UnsafeBufferPointer<UInt8>, _ text: StaticString)
         -> Bool
@@ -154,6 +161,7 @@ struct HTTP1ResponseHeadWriter: ~Copyable {
     private(set) var status = 0
     private var hasLength = false
 
+    /// Discards everything, to write another head.
     mutating func begin() {
         text.removeAll()
         linesCount = 0
@@ -161,6 +169,7 @@ struct HTTP1ResponseHeadWriter: ~Copyable {
         hasLength = false
     }
 
+    /// Appends a field, or for `:status` the status line.
     mutating func append(_ name: UnsafeBufferPointer<UInt8>, _ value: UnsafeBufferPointer<UInt8>) {
         if unsafe name.first == Byte.colon {
             for index in 0..<value.count {

@@ -24,7 +24,8 @@ package final class HTTP2ClientSession: HTTP2Session {
 
     // MARK: - Requests
 
-    /// The number of requests that may be sent now; 0 for good once the origin has sent GOAWAY.
+    /// The number of requests that may be sent now; 0 for good once the origin has sent GOAWAY or
+    /// this end has closed the connection.
     ///
     /// At most one before the origin's SETTINGS arrive: its limit is not known, and it would refuse
     /// requests beyond it (RFC 9113 §5.1.2).
@@ -47,7 +48,8 @@ package final class HTTP2ClientSession: HTTP2Session {
     ///   - head: an HTTP/1.1 request head with a target in origin form or `*`, and with Host.
     ///   - isSecure: true if `:scheme` is https.
     ///   - endsStream: true if there is no body.
-    /// - Returns: the stream; `nil` if ``requestsAvailable`` is 0, or Host is missing.
+    /// - Returns: the stream; `nil` if nothing was sent, because ``requestsAvailable`` is 0, Host
+    ///   is missing, or no stream ids are left.
     package func sendRequest(
         head: Span<UInt8>, isSecure: Bool, endsStream: Bool
     ) -> HTTP2Stream? {
@@ -71,7 +73,8 @@ package final class HTTP2ClientSession: HTTP2Session {
         return stream
     }
 
-    /// Returns `bytes` of the response's body to the flow-control window of its stream.
+    /// Returns `bytes` of the response's body, at most those not returned yet, to the flow-control
+    /// window of its stream; does nothing if the stream is closed.
     ///
     /// The window of the connection is replenished on arrival.
     package func consume(_ stream: HTTP2Stream, bytes: Int) {
@@ -112,6 +115,7 @@ package final class HTTP2ClientSession: HTTP2Session {
         return nil
     }
 
+    /// Returns the value of the first Host line of the field lines from `start`; `nil` without one.
     private func host(of head: Span<UInt8>, from start: Int) -> Range<Int>? {
         var position = start
         while case .line(let line, let next) = FieldLineParser.parseLine(
@@ -175,6 +179,7 @@ package final class HTTP2ClientSession: HTTP2Session {
         endResponse(stream)
     }
 
+    /// Notifies the delegate, once, that the response is complete, with its trailers.
     private func endResponse(_ stream: HTTP2Stream) {
         guard !stream.isRemoteEnded else { return }
         stream.isRemoteEnded = true

@@ -71,7 +71,8 @@ package final class HTTP2ServerSession: HTTP2Session {
 
     /// Sends the head of the final response, given as an HTTP/1.1 response head.
     ///
-    /// Connection-specific fields of HTTP/1.1 are omitted, and names are sent in lower case.
+    /// Connection-specific fields of HTTP/1.1 are omitted, and names are sent in lower case. Does
+    /// nothing if the stream is closed or reset, or already has a final head.
     package func sendResponse(_ stream: HTTP2Stream, head: Span<UInt8>, endsStream: Bool) {
         guard !stream.isClosed, !stream.isReset, !stream.isHeadSubmitted else { return }
         stream.isHeadSubmitted = true
@@ -86,7 +87,8 @@ package final class HTTP2ServerSession: HTTP2Session {
         }
     }
 
-    /// Sends an interim response (1xx other than 101); only before the final head.
+    /// Sends an interim response (1xx other than 101); does nothing after the final head, or if the
+    /// stream is closed or reset.
     package func sendInterimResponse(_ stream: HTTP2Stream, head: Span<UInt8>) {
         guard !stream.isClosed, !stream.isReset, !stream.isHeadSubmitted else { return }
         encodeFields(head)
@@ -96,8 +98,8 @@ package final class HTTP2ServerSession: HTTP2Session {
         }
     }
 
-    /// Returns `bytes` of the request's body to the flow-control windows of its stream and of the
-    /// connection.
+    /// Returns `bytes` of the request's body, at most those not returned yet, to the flow-control
+    /// windows of its stream and of the connection; does nothing if the stream is closed.
     package func consume(_ stream: HTTP2Stream, bytes: Int) {
         let count = min(bytes, stream.bytesUnconsumed)
         guard !stream.isClosed, count > 0 else { return }
@@ -125,8 +127,8 @@ package final class HTTP2ServerSession: HTTP2Session {
 
     /// Asks the client to open no more streams; open ones are still served (RFC 9113 §6.8).
     ///
-    /// Streams that the client opens before it knows are served too; a second call refuses them at
-    /// once.
+    /// Streams that the client opens before it knows are served too. Once the client has
+    /// acknowledged, or at a second call, further ones are refused.
     package func shutDownGracefully() {
         switch shutdown {
         case .none:
@@ -212,6 +214,7 @@ package final class HTTP2ServerSession: HTTP2Session {
         endBody(stream)
     }
 
+    /// Notifies the delegate that the request's body is complete, with its trailers.
     private func endBody(_ stream: HTTP2Stream) {
         stream.isRemoteEnded = true
         let text = unsafe section.trailers(of: stream)
@@ -258,7 +261,8 @@ package final class HTTP2ServerSession: HTTP2Session {
         }
     }
 
-    /// Processes PRIORITY_UPDATE (RFC 9218 §7.1), which is kept from nghttp2.
+    /// Applies PRIORITY_UPDATE (RFC 9218 §7.1) in place of nghttp2, or keeps it for a stream that
+    /// is not open yet; returns the error that ends the connection, or `nil`.
     ///
     /// nghttp2 1.52 frees what it keeps for a stream that is not open yet while that is in use.
     private func priorityUpdateReceived(_ head: FrameHeader) -> HTTP2ErrorCode? {
@@ -276,6 +280,8 @@ package final class HTTP2ServerSession: HTTP2Session {
         return nil
     }
 
+    /// Sets the priority of a stream, which overrides that of its request; does nothing if the
+    /// stream is not open.
     private func apply(_ priority: StreamPriority, to id: Int32) {
         var value = nghttp2_extpri(
             urgency: priority.urgency, inc: priority.isIncremental ? 1 : 0)

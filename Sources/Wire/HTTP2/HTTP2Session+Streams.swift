@@ -4,7 +4,8 @@ package import NIOCore
 
 /// Operations on a stream, common to both ends.
 extension HTTP2Session {
-    /// Queues `body` after earlier writes, by reference; the bytes are not copied.
+    /// Queues `body` after earlier writes, by reference; does nothing if the stream is closed,
+    /// reset or ended.
     package func write(_ stream: HTTP2Stream, _ body: ByteBuffer) {
         guard !stream.isClosed, !stream.isReset, !stream.isEnding, body.readableBytes > 0
         else { return }
@@ -13,7 +14,8 @@ extension HTTP2Session {
         resume(stream)
     }
 
-    /// Ends this half of the stream after all queued bytes.
+    /// Ends this half of the stream after all queued bytes; does nothing if it is ended already, or
+    /// the stream is closed or reset.
     ///
     /// - Parameters:
     ///   - stream: the stream to end.
@@ -25,7 +27,8 @@ extension HTTP2Session {
         resume(stream)
     }
 
-    /// Resets the stream: both halves end at once, and bytes not framed are dropped.
+    /// Resets the stream, unless it is closed or reset already: both halves end at once, and bytes
+    /// not framed are dropped.
     ///
     /// The delegate's `streamClosed` follows once RST_STREAM is framed.
     package func reset(_ stream: HTTP2Stream, _ code: HTTP2ErrorCode) {
@@ -36,6 +39,7 @@ extension HTTP2Session {
         unsafe nghttp2_submit_rst_stream(nghttp2Session, 0, stream.id, code.rawValue)
     }
 
+    /// Has nghttp2 ask again for bytes of a stream that had none at its last request.
     func resume(_ stream: HTTP2Stream) {
         guard stream.isDeferred else { return }
         stream.isDeferred = false
@@ -61,7 +65,8 @@ extension HTTP2Session {
             })
     }
 
-    /// Returns the length of the next DATA frame, or that there is none for now.
+    /// Returns the length of the stream's next DATA frame, or that there is none for now; submits
+    /// the trailers with the last one.
     private func nextDataLength(
         of stream: HTTP2Stream, _ countMax: Int, _ flags: inout UInt32
     ) -> Int {
@@ -81,6 +86,7 @@ extension HTTP2Session {
         return count
     }
 
+    /// Submits trailers, which nghttp2 sends after the queued bytes and which end the stream.
     private func submitTrailers(_ trailers: [UInt8], of stream: HTTP2Stream) {
         unsafe fields.removeAll()
         let span = trailers.span
@@ -91,6 +97,9 @@ extension HTTP2Session {
     }
 
     /// Appends a DATA frame to the output: its header, and `count` bytes of the queue.
+    ///
+    /// Notifies the delegate if the queue is empty then and this half of the stream is not ended.
+    /// Returns nghttp2's code to pause once the turn of output is full, else 0.
     func appendDataFrame(
         _ head: UnsafeBufferPointer<UInt8>, _ count: Int, of stream: HTTP2Stream
     ) -> CInt {
@@ -108,8 +117,8 @@ extension HTTP2Session {
 extension HTTP2Session {
     /// Checks the windows; a stall counts from the first check that finds it.
     ///
-    /// Must be called at each tick, before the two members below are used; nothing else detects
-    /// stalls.
+    /// Must be called at each tick, before ``stalledStreams(since:)`` and
+    /// ``connectionStalledSince`` are used; nothing else detects stalls.
     package func updateStalls(now: Instant) {
         guard bytesQueued > 0 else { return }
         if isConnectionWindowUsedUp { unsafe connectionStall.begin(now) }
@@ -145,11 +154,13 @@ extension HTTP2Session {
         unsafe nghttp2_session_get_stream_remote_window_size(nghttp2Session, stream.id) <= 0
     }
 
+    /// True if the peer's window of the whole connection is used up.
     private var isConnectionWindowUsedUp: Bool {
         unsafe nghttp2_session_get_remote_window_size(nghttp2Session) <= 0
     }
 
-    /// Records that `bytes` of bodies have left the queue, framed or dropped.
+    /// Records that `bytes` of bodies have left the queue, framed or dropped; a stall of the
+    /// connection ends when none are left.
     @inline(__always)
     func recordDequeued(_ bytes: Int) {
         bytesQueued -= bytes

@@ -18,7 +18,8 @@ package class HTTP2Session {
     package var openStreamCount: Int { unsafe streams.count }
     /// The number of bytes of bodies written and not yet framed, of all streams.
     package internal(set) var bytesQueued = 0
-    /// The error with which this end closed the connection; `nil` if it did not.
+    /// The error with which this end closed the connection, or that was given when the transport
+    /// was lost; `nil` while the connection is open.
     package private(set) var failure: HTTP2ErrorCode?
 
     /// The state of nghttp2, freed with this object.
@@ -63,7 +64,7 @@ package class HTTP2Session {
         unsafe nghttp2_session_del(nghttp2Session)
     }
 
-    /// Processes bytes from the peer.
+    /// Processes bytes from the peer, or keeps them while input is paused.
     ///
     /// An error that nghttp2 finds ends the connection only once its GOAWAY is framed: see
     /// ``isFinished``.
@@ -125,6 +126,7 @@ package class HTTP2Session {
         return false
     }
 
+    /// Passes bytes to nghttp2, unless the connection has failed; its error ends the connection.
     private func feedNGHTTP2(_ bytes: Span<UInt8>) {
         guard bytes.count > 0, failure == nil else { return }
         let taken = unsafe bytes.withUnsafeBufferPointer { buffer in
@@ -133,8 +135,8 @@ package class HTTP2Session {
         if taken < 0 { fail(HTTP2ErrorCode(nghttp2Error: Int32(taken))) }
     }
 
-    /// Checks a frame by its header before nghttp2 sees it; returns the error that ends the
-    /// connection, or `nil`.
+    /// Checks a frame by its header before nghttp2 sees it, and charges its cost to the peer's
+    /// budget; returns the error that ends the connection, or `nil`.
     func validateFrame(_ head: FrameHeader) -> HTTP2ErrorCode? {
         let cost = FloodGuard.cost(of: head)
         if cost < 0 {
@@ -189,12 +191,14 @@ package class HTTP2Session {
         return unsafe output.drain(into: &buffers)
     }
 
-    /// Ends the connection: sends GOAWAY with `code`, after which nothing is read.
+    /// Ends the connection: queues GOAWAY with `code`, after which nothing is read; does nothing if
+    /// this end has closed it already.
     package func goAway(_ code: HTTP2ErrorCode) {
         fail(code)
     }
 
-    /// Ends all open streams after the transport was lost; nothing more is read or sent.
+    /// Ends all open streams with `code` after the transport was lost, and notifies the delegate of
+    /// each; nothing more is read or sent.
     package func transportClosed(_ code: HTTP2ErrorCode) {
         fail(code)
         while let stream = unsafe streams.last {
@@ -204,7 +208,7 @@ package class HTTP2Session {
         }
     }
 
-    /// Ends the connection with an error.
+    /// Ends the connection with an error, of which only the first counts: queues GOAWAY.
     func fail(_ code: HTTP2ErrorCode) {
         guard failure == nil else { return }
         failure = code
@@ -222,6 +226,7 @@ package class HTTP2Session {
         return stream
     }
 
+    /// Returns the stream with this id; `nil` if nghttp2 does not know it any more.
     @inline(__always)
     func stream(_ id: Int32) -> HTTP2Stream? {
         guard let pointer = unsafe nghttp2_session_get_stream_user_data(nghttp2Session, id) else {
@@ -230,7 +235,7 @@ package class HTTP2Session {
         return unsafe Unmanaged<HTTP2Stream>.fromOpaque(pointer).takeUnretainedValue()
     }
 
-    /// Removes a stream that nghttp2 has closed.
+    /// Notifies the delegate of a stream that nghttp2 has closed, and removes it.
     func removeClosedStream(_ id: Int32, _ code: HTTP2ErrorCode) {
         if let index = notifyStreamClosed(id, code) { removeStream(at: index) }
     }
@@ -247,8 +252,8 @@ package class HTTP2Session {
 
     /// Removes the stream at `index`, which nghttp2 has closed.
     ///
-    /// Its bytes not consumed are returned to the connection's window here, because no later call
-    /// does so.
+    /// On a server, its bytes not consumed are returned to the connection's window here, because no
+    /// later call does so; a client has returned them on arrival.
     func removeStream(at index: Int) {
         var stream = unsafe streams.removeLast()
         if unsafe index < streams.count {
@@ -269,16 +274,23 @@ package class HTTP2Session {
 
     // MARK: - Overridden by both ends
 
+    /// Handles the start of a head or a trailer section.
     func headerBlockStarted(_ id: Int32, category: nghttp2_headers_category) {}
+    /// Handles a field; returns false to end the connection.
     func fieldReceived(
         _ id: Int32, _ name: UnsafeBufferPointer<UInt8>, _ value: UnsafeBufferPointer<UInt8>
     ) -> Bool { true }
+    /// Handles the complete head or trailer section; `endsStream` is true if the peer's half ends
+    /// with it.
     func headerBlockEnded(_ id: Int32, category: nghttp2_headers_category, endsStream: Bool) {}
     func dataReceived(_ id: Int32, _ bytes: UnsafeBufferPointer<UInt8>) {}
+    /// Handles the end of the peer's half by a DATA frame.
     func streamEnded(_ id: Int32) {}
+    /// Handles a complete frame other than HEADERS and DATA.
     func frameReceived(_ frame: UnsafePointer<nghttp2_frame>) {}
 
-    /// Records a frame that was framed into the output.
+    /// Handles errors that nghttp2 has found, when their frame is written: GOAWAY ends the
+    /// connection, and RST_STREAM is charged to the peer or ends the connection too.
     func frameSent(_ frame: UnsafePointer<nghttp2_frame>) {
         let head = unsafe frame.pointee.hd
         switch UInt32(head.type) {
@@ -298,7 +310,8 @@ package class HTTP2Session {
         }
     }
 
-    /// Ends the stream of a head that is too large to be sent.
+    /// Ends the stream of a head that cannot be sent because it is too large; ignores other frames
+    /// and streams that end anyway.
     func frameFailed(_ frame: UnsafePointer<nghttp2_frame>, error: Int32) {
         let head = unsafe frame.pointee.hd
         switch error {
@@ -319,12 +332,15 @@ package class HTTP2Session {
         }
     }
 
-    /// Charges the peer for a stream that failed by its error.
+    /// Charges the peer for a stream that failed by the peer's error; ends the connection if the
+    /// budget is used up.
     func chargePeerError() {
         if unsafe !flood.spend(FloodGuard.resetCost, now: now) { fail(.enhanceYourCalm) }
     }
 
+    /// Handles a stream whose queue has become empty, and which this end has not ended.
     func streamDrained(_ stream: HTTP2Stream) {}
+    /// Handles the end of a stream, before it is removed.
     func streamClosed(_ stream: HTTP2Stream, _ code: HTTP2ErrorCode) {}
 }
 

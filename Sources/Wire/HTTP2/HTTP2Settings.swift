@@ -1,6 +1,7 @@
 /// The settings that an endpoint announces, and its limits; one value for all its connections.
 package struct HTTP2Settings: Hashable, Sendable {
-    /// The maximum number of streams that the peer may have open (SETTINGS_MAX_CONCURRENT_STREAMS).
+    /// The maximum number of streams that a client may have open: announced by a server as
+    /// SETTINGS_MAX_CONCURRENT_STREAMS, and observed by a client whatever its server allows.
     package var concurrentStreamsMax: Int
     /// The maximum size of a head in bytes as HPACK counts it (RFC 7541 §4.1): names, values and 32
     /// per field line.
@@ -17,7 +18,7 @@ package struct HTTP2Settings: Hashable, Sendable {
     /// at least 65,535, the initial value of every connection.
     package var connectionWindowBytes: Int
     /// The maximum size in bytes of the dynamic table of the peer's encoder
-    /// (SETTINGS_HEADER_TABLE_SIZE).
+    /// (SETTINGS_HEADER_TABLE_SIZE); a client does not announce it, so that 4096 applies.
     package var decoderTableBytesMax: Int
     /// The maximum size in bytes of the dynamic table of this endpoint's encoder; the peer may
     /// lower it.
@@ -62,6 +63,7 @@ package struct HTTP2Settings: Hashable, Sendable {
     package static let originDefaults = HTTP2Settings(
         streamWindowBytes: 256 * 1024, connectionWindowBytes: 16 * 1024 * 1024)
 
+    /// The value of ``continuationsMax``, or its default.
     var continuationsAccepted: Int {
         continuationsMax
             ?? max(8, IncomingFieldSection.excessMax * headBytesMax / Self.frameBytesMax)

@@ -30,13 +30,15 @@ package final class HTTP2Stream {
     package internal(set) var isEnding = false
     /// True once this end has submitted RST_STREAM.
     package internal(set) var isReset = false
-    /// True once the delegate has received the head of the peer's message.
+    /// True once the delegate has received the head of the peer's message; on a client, that of the
+    /// final response.
     package internal(set) var isHeadDelivered = false
-    /// The limit that the head exceeded, for which it was dropped; `nil` if none.
+    /// The limit that the head or the trailer section exceeded, so that it is dropped; `nil` for
+    /// none, and once the delegate was told.
     package internal(set) var headError: RequestParseError?
     /// The stream's index in the session's list.
     var index = 0
-    /// True while DATA waits for `resume`.
+    /// True while nghttp2 does not ask for bytes, because there were none, until `resume`.
     var isDeferred = false
     /// The field lines to send after the body.
     var trailers: [UInt8]?
@@ -69,7 +71,7 @@ package final class HTTP2Stream {
         errorCodeOverride = nil
     }
 
-    /// Releases everything when the stream has closed.
+    /// Marks the stream as closed, and releases its owner, its source and the queued bytes.
     func close() {
         isClosed = true
         owner = nil
@@ -77,11 +79,13 @@ package final class HTTP2Stream {
         dropQueue()
     }
 
+    /// Adds a buffer to the end of the queue, by reference.
     func append(_ body: ByteBuffer) {
         unsafe queue.append(body)
         bytesQueued += body.readableBytes
     }
 
+    /// Drops all queued bytes; the session's count of them is not changed.
     func dropQueue() {
         unsafe queue.removeAll(keepingCapacity: queue.capacity <= 64)
         unsafe queueStart = 0
@@ -138,11 +142,12 @@ struct WindowStall: Hashable {
         bytesFramed = 0
     }
 
+    /// Ends the stall, if there is one.
     mutating func end() {
         since = nil
     }
 
-    /// Records bytes that fitted into the window.
+    /// Counts bytes that fitted into the window; ``progressBytesMin`` of them end the stall.
     @inline(__always)
     mutating func recordProgress(_ bytes: Int) {
         guard since != nil else { return }
@@ -178,11 +183,13 @@ struct StreamPriority: Hashable {
 
 /// Priorities received for streams before their requests.
 struct PendingPriorities {
-    /// The maximum number kept; browsers send them for requests that are about to follow.
+    /// The maximum number of priorities kept; browsers send them for requests that are about to
+    /// follow.
     private static let countMax = 32
 
     private var list: [(stream: Int32, priority: StreamPriority)] = []
 
+    /// Sets the priority of a stream that is not open yet; ignored beyond ``countMax`` streams.
     mutating func set(_ stream: Int32, _ priority: StreamPriority) {
         list.removeAll { $0.stream == stream }
         if list.count < Self.countMax { list.append((stream, priority)) }
@@ -203,6 +210,7 @@ struct PendingPriorities {
 /// Frames for them are errors if the peer ended or reset the stream, and ignored if this end reset
 /// it (RFC 9113 §5.1).
 struct ClosedStreams {
+    /// How frames are handled that arrive for a stream that is not open.
     enum ClosedState {
         /// The peer may not know yet that the stream was reset or refused.
         case ignored
@@ -212,7 +220,7 @@ struct ClosedStreams {
         case skipped
     }
 
-    /// The highest id that the peer has used.
+    /// The highest id of a stream that the client has opened; 0 before the first.
     private(set) var last: Int32 = 0
     /// For each slot, the id times two, plus 1 if its stream ended; the slot is half the id modulo
     /// 256.
@@ -238,5 +246,6 @@ struct ClosedStreams {
         return mark >> 1 > UInt32(id) ? .ignored : .skipped
     }
 
+    /// Returns the index of the stream's slot, which it shares with others.
     private func slot(_ id: Int32) -> Int { Int(id >> 1) & 255 }
 }

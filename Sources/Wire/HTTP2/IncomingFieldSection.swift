@@ -1,5 +1,6 @@
 /// The field section being received: its stream, its size and, for a trailer section, its lines.
 struct IncomingFieldSection: ~Copyable {
+    /// The result of counting a line against the limits.
     enum LimitCheck {
         case withinLimits
         /// Beyond a limit: the line is dropped, and the stream's ``HTTP2Stream/headError`` is set.
@@ -22,6 +23,7 @@ struct IncomingFieldSection: ~Copyable {
     private var trailers = ScratchBuffer(capacity: 256)
     private var trailersStream: HTTP2Stream?
 
+    /// Starts a head or, with `isTrailers`, a trailer section; discards the one before.
     mutating func begin(_ stream: HTTP2Stream, isTrailers: Bool) {
         self.stream = stream
         self.isTrailers = isTrailers
@@ -31,7 +33,8 @@ struct IncomingFieldSection: ~Copyable {
         trailersStream = isTrailers ? stream : nil
     }
 
-    /// Counts one line against the limits.
+    /// Counts one line against the limits; the first line beyond one sets the stream's
+    /// ``HTTP2Stream/headError``.
     @inline(__always)
     mutating func recordLine(
         _ name: UnsafeBufferPointer<UInt8>, _ value: UnsafeBufferPointer<UInt8>,
@@ -50,6 +53,7 @@ struct IncomingFieldSection: ~Copyable {
         return .limitExceeded
     }
 
+    /// Appends a field line of the trailer section.
     mutating func appendTrailer(
         _ name: UnsafeBufferPointer<UInt8>, _ value: UnsafeBufferPointer<UInt8>
     ) {
@@ -65,12 +69,13 @@ struct IncomingFieldSection: ~Copyable {
         return stream
     }
 
+    /// Drops the section and the trailers of a stream that has closed.
     mutating func streamClosed(_ closed: HTTP2Stream) {
         if stream === closed { stream = nil }
         if trailersStream === closed { trailersStream = nil }
     }
 
-    /// Returns the lines of the last trailer section, if it belongs to `stream`.
+    /// Returns the lines of the last trailer section; none if it belongs to another stream.
     func trailers(of stream: HTTP2Stream) -> UnsafeBufferPointer<UInt8> {
         unsafe trailersStream === stream
             ? trailers.bytes : UnsafeBufferPointer(start: nil, count: 0)

@@ -89,6 +89,7 @@ private struct MemoryBIO {
         }
     }
 
+    /// Frees the `BIO`; must be called once, after the last use.
     func free() {
         unsafe BIO_free(pointer)
     }
@@ -110,7 +111,7 @@ func wallTime(_ time: UnsafePointer<ASN1_TIME>?) -> WallTime? {
     return WallTime(seconds: Int64(days) * 86_400 + Int64(seconds))
 }
 
-/// Returns a distinguished name (RFC 2253), at most 200 bytes.
+/// Returns a distinguished name as text (RFC 2253), cut to 200 bytes; empty without a name.
 func text(ofName name: OpaquePointer?) -> String {
     guard let name = unsafe name, let sink = unsafe BIO_new(BIO_s_mem()) else { return "" }
     defer { unsafe BIO_free(sink) }
@@ -168,6 +169,7 @@ struct CertificateNames {
         }
     }
 
+    /// Adds a host name or a wildcard; ignores anything else.
     private mutating func add(host bytes: [UInt8]) {
         let text = String(decoding: bytes, as: UTF8.self)
         if text.hasPrefix("*.") {
@@ -177,7 +179,8 @@ struct CertificateNames {
         }
     }
 
-    /// Returns true if the certificate covers `name`, which is in canonical form.
+    /// Returns true if a name or wildcard of the certificate covers the host `name`, which is in
+    /// canonical form.
     func covers(_ name: String) -> Bool {
         exact.contains(name) || Self.parent(of: name).map(wildcards.contains) ?? false
     }

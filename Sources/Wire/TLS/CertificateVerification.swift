@@ -38,7 +38,8 @@ struct CertificateVerification {
         }
     }
 
-    /// Returns the error of a certificate whose key must be one of `pins`; `nil` if it is valid.
+    /// Returns the error of the other side's own certificate, whose key must be one of `pins`;
+    /// `nil` if it is valid now and names `host`, whoever issued it.
     private static func pinFailure(
         of leaf: OpaquePointer?, for host: TLSServerName, pins: [TLSPin]
     ) -> TLSFailureCause? {

@@ -24,7 +24,7 @@ package struct CiphertextInput {
     /// True if nothing more is read, because so much was read without data.
     package var isLimitReached: Bool { bytesWithoutData >= Self.bytesWithoutDataMax }
 
-    /// The number of bytes in the buffer being read, and of those read since the last data.
+    /// The number of bytes left in the buffer being read, plus those read since the last data.
     var bytesSinceData: Int { bytesWithoutData + (current?.readableBytes ?? 0) }
 
     /// Appends `ciphertext`, which must not be empty.
@@ -39,7 +39,8 @@ package struct CiphertextInput {
         return nil
     }
 
-    /// Checks the connection's first bytes: record type and major version (RFC 8446 §5.1).
+    /// Returns the first byte that cannot begin a connection with TLS, by record type and major
+    /// version (RFC 8446 §5.1); `nil` if there is none among the first two.
     private mutating func firstNonTLSByte(of ciphertext: ByteBuffer) -> UInt8? {
         for byte in ciphertext.readableBytesView.prefix(2 - firstBytes) {
             let isTLS = firstBytes == 0 ? byte == 22 || byte == 21 : byte == 3

@@ -12,6 +12,7 @@ enum HandshakeCallbacks {
         @convention(c) (OpaquePointer?, UnsafeMutableRawPointer?) -> CInt
     private typealias UntypedCallback = @convention(c) () -> Void
 
+    /// Lets the sessions of `context` choose as their own ``TLSServerContext`` says.
     static func install(in context: OpenSSLContext) {
         let byName: ServerNameCallback = { ssl, _, _ in
             unsafe HandshakeCallbacks.chooseCertificate(ssl)
@@ -33,6 +34,8 @@ enum HandshakeCallbacks {
             }, nil)
     }
 
+    /// Selects the certificates for the server name; without a valid one, those of the default
+    /// context remain.
     private static func chooseCertificate(_ ssl: OpaquePointer?) -> CInt {
         guard let ssl = unsafe ssl, let server = unsafe TLSSession.session(ssl: ssl)?.server,
             let name = unsafe serverName(of: ssl)
@@ -41,6 +44,7 @@ enum HandshakeCallbacks {
         return SSL_TLSEXT_ERR_OK
     }
 
+    /// Staples the OCSP response of the selected certificate, if there is one.
     private static func staple(_ ssl: OpaquePointer?) -> CInt {
         guard let ssl = unsafe ssl, let server = unsafe TLSSession.session(ssl: ssl)?.server,
             let certificate = unsafe SSL_get_certificate(ssl),
@@ -52,7 +56,8 @@ enum HandshakeCallbacks {
         return SSL_TLSEXT_ERR_OK
     }
 
-    /// Selects the first of the server's protocols that the client offers (RFC 7301 §3.2).
+    /// Selects the first of the server's protocols that the client offers, or ends the handshake if
+    /// it offers none of them (RFC 7301 §3.2).
     private static func chooseProtocol(
         _ ssl: OpaquePointer?, _ chosen: UnsafeMutablePointer<UnsafePointer<UInt8>?>?,
         _ chosenCount: UnsafeMutablePointer<UInt8>?, _ offered: UnsafePointer<UInt8>?,
@@ -81,7 +86,8 @@ enum HandshakeCallbacks {
         return SSL_TLSEXT_ERR_ALERT_FATAL
     }
 
-    /// Returns the server name that the client sent, in canonical form; `nil` if there is none.
+    /// Returns the server name that the client sent, in canonical form; `nil` if there is none or
+    /// it is invalid.
     static func serverName(of ssl: OpaquePointer) -> String? {
         guard let name = unsafe SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name) else {
             return nil

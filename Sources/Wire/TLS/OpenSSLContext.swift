@@ -20,6 +20,10 @@ final class OpenSSLContext: @unchecked Sendable {
     /// The maximum size in bytes of a certificate chain from the other side.
     private static let chainBytesMax = 64 * 1024
 
+    /// Creates a context with this node's versions, suites and groups for `role`, without
+    /// certificates, trust, tickets and early data.
+    ///
+    /// - Throws: ``TLSSetupError/library(reason:)`` if OpenSSL fails.
     init(_ role: TLSRole, minimumVersion: TLSVersion) throws(TLSSetupError) {
         let method =
             switch role {
@@ -60,13 +64,13 @@ final class OpenSSLContext: @unchecked Sendable {
             && SSL_CTX_set_ciphersuites(pointer, suites13) == 1
     }
 
-    /// Calls `SSL_CTX_ctrl` with a number.
+    /// Calls `SSL_CTX_ctrl` with a number, and returns its result.
     @discardableResult
     func control(_ command: CInt, _ number: Int) -> Int {
         unsafe SSL_CTX_ctrl(pointer, command, number, nil)
     }
 
-    /// Calls `SSL_CTX_ctrl` with a text.
+    /// Calls `SSL_CTX_ctrl` with a text, and returns its result.
     func control(_ command: CInt, text: String) -> Int {
         var bytes = text.utf8.map { CChar(bitPattern: $0) } + [0]
         return unsafe SSL_CTX_ctrl(pointer, command, 0, &bytes)
@@ -119,6 +123,9 @@ final class OpenSSLContext: @unchecked Sendable {
         }
     }
 
+    /// Parses the certificates of issuers.
+    ///
+    /// - Throws: ``TLSSetupError/issuers(reason:)``.
     private func issuers(_ pem: [UInt8]) throws(TLSSetupError) -> [Certificate] {
         do throws(PEMError) {
             return try Certificate.read(pem: pem)

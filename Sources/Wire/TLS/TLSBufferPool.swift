@@ -20,6 +20,8 @@ package final class TLSBufferPool {
         Self.take(&output, capacity: capacity)
     }
 
+    /// Keeps `buffer`, whose bytes may still be in use, for the next ``takeOutput(capacity:)``;
+    /// drops a large one.
     func recycleOutput(_ buffer: ByteBuffer) {
         if buffer.capacity <= Self.capacityMax { output = buffer }
     }
@@ -29,10 +31,13 @@ package final class TLSBufferPool {
         Self.take(&input, capacity: capacity)
     }
 
+    /// Keeps `buffer`, whose bytes may still be in use, for the next ``takeInput(capacity:)``;
+    /// drops a large one.
     func recycleInput(_ buffer: ByteBuffer) {
         if buffer.capacity <= Self.capacityMax { input = buffer }
     }
 
+    /// Returns the kept buffer, emptied, or a new one; either has at least `capacity` bytes.
     private static func take(_ kept: inout ByteBuffer?, capacity: Int) -> ByteBuffer {
         guard var buffer = kept.take() else {
             return ByteBufferAllocator().buffer(capacity: capacity)

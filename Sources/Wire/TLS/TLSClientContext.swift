@@ -104,10 +104,10 @@ package struct TLSResumption: Sendable {
 /// The SHA-256 of a public key with its algorithm (SubjectPublicKeyInfo), computed as in RFC 7469
 /// §2.4.
 ///
-/// A pin is compared with the other side's own certificate, not with issuers (which can be trusted
-/// instead). If keys are pinned, any other key is refused, even if its certificate leads to a
-/// trusted issuer. A pinned key needs no trusted issuer, but its certificate must be valid now and
-/// name the host.
+/// A pin is compared with the key of the other side's own certificate, not with those of issuers
+/// (which can be trusted instead). If keys are pinned, any other key is refused, even if its
+/// certificate leads to a trusted issuer. A pinned key needs no trusted issuer, but its certificate
+/// must be valid now and name the host.
 package struct TLSPin: Hashable, Sendable {
     private let digest: [UInt8]
 

@@ -69,7 +69,7 @@ package enum TLSFailureCause: Hashable, Sendable {
     case noApplicationProtocol
     /// The other side ended the connection with this alert.
     case alert(UInt8)
-    /// More than `max` bytes arrived without data among them.
+    /// At least `max` bytes arrived without data among them.
     case inputLimitExceeded(max: Int)
     /// The other side sent no certificate although one is required.
     case certificateMissing
@@ -79,7 +79,8 @@ package enum TLSFailureCause: Hashable, Sendable {
     case notYetValid(until: WallTime, depth: Int)
     /// The certificate is self-signed.
     case selfSigned
-    /// The certificate leads to no trusted issuer; carries the issuer's name.
+    /// The certificate leads to no trusted issuer; carries the name of the last issuer in its
+    /// chain.
     case unknownIssuer(String)
     /// The certificate is not for the requested host; carries the first names that it is for.
     case wrongHost(TLSServerName, names: [String])
@@ -173,6 +174,8 @@ extension TLSFailure {
         }
     }
 
+    /// Returns the subject of a sentence about a certificate: `whose` at depth 0, else an issuer of
+    /// it.
     private static func named(_ whose: String, _ depth: Int) -> String {
         depth == 0 ? whose : "An issuer of \(whose.prefix(1).lowercased())\(whose.dropFirst())"
     }

@@ -19,7 +19,7 @@ package struct TLSIdentity: Hashable, Sendable {
     }
 }
 
-/// A parsed identity.
+/// A ``TLSIdentity`` whose certificates and key are parsed and belong together.
 struct ServerIdentity: Sendable {
     let certificate: Certificate
     let names: CertificateNames
@@ -29,6 +29,10 @@ struct ServerIdentity: Sendable {
     /// The position among the configured identities, from 0.
     private let number: Int
 
+    /// Parses an identity; `number` is its position among the configured ones, from 0.
+    ///
+    /// - Throws: ``TLSSetupError`` if the certificate or the key cannot be read, or they do not
+    ///   belong together.
     init(_ identity: TLSIdentity, number: Int) throws(TLSSetupError) {
         let chain: [Certificate]
         do throws(PEMError) {
@@ -51,7 +55,11 @@ struct ServerIdentity: Sendable {
         self.number = number
     }
 
-    /// Adds the certificate to `context`; replaces another with the same kind of key.
+    /// Adds the certificate with its chain and key to `context`; replaces another with the same
+    /// kind of key.
+    ///
+    /// - Throws: ``TLSSetupError`` if OpenSSL refuses them, for example because the key is too
+    ///   weak.
     func install(in context: OpenSSLContext) throws(TLSSetupError) {
         guard let stack = unsafe OPENSSL_sk_new_null() else {
             throw .library(reason: OpenSSLError.popErrorText())

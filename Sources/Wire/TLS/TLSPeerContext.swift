@@ -21,7 +21,7 @@ package final class TLSPeerContext: Sendable {
 
     /// Derives the keys of `secrets`: the first is used to dial, and all are accepted.
     ///
-    /// - Throws: ``TLSSetupError`` if there is no secret, or one is too short.
+    /// - Throws: ``TLSSetupError`` if there is no secret, one is too short, or OpenSSL fails.
     package init(secrets: [[UInt8]]) throws(TLSSetupError) {
         guard !secrets.isEmpty else { throw .noSecret }
         var keys: [PreSharedKey] = []
@@ -46,6 +46,7 @@ package final class TLSPeerContext: Sendable {
     /// The key that this node dials with.
     var dialingKey: PreSharedKey { keys[0] }
 
+    /// Returns the accepted key with this identity; `nil` if there is none.
     func key(identity: [UInt8]) -> PreSharedKey? {
         keys.first { $0.identity == identity }
     }
@@ -67,6 +68,9 @@ final class PreSharedKey: @unchecked Sendable {
     /// TLS_AES_128_GCM_SHA256; of the suite stored with a key only the hash matters.
     private static let suite: [UInt8] = [0x13, 0x01]
 
+    /// Derives the key and its identity from `secret`.
+    ///
+    /// - Throws: ``TLSSetupError/library(reason:)`` if OpenSSL fails.
     init(secret: [UInt8]) throws(TLSSetupError) {
         key = try Self.derive(secret, "nuthatch peer key 1", count: Self.keyBytes)
         let digest = try Self.derive(
@@ -131,7 +135,7 @@ final class PreSharedKey: @unchecked Sendable {
         }
     }
 
-    /// Returns the key as an `SSL_SESSION`, which the caller must free.
+    /// Returns the key as a new `SSL_SESSION`, which the caller must free; `nil` if OpenSSL fails.
     private func pskSession(_ ssl: OpaquePointer) -> OpaquePointer? {
         guard let session = unsafe SSL_SESSION_new() else { return nil }
         let isSet =

@@ -55,7 +55,8 @@ package final class TLSServerContext: Sendable {
     /// The context that a session starts with.
     var defaultContext: OpenSSLContext { contexts[0] }
 
-    /// Returns the context for `name`, which is in canonical form.
+    /// Returns the context for `name`, which is in canonical form: by the exact name, then by a
+    /// wildcard, else the default.
     func context(for name: String) -> OpenSSLContext {
         if let index = exact[name] { return contexts[index] }
         if let parent = CertificateNames.parent(of: name), let index = wildcards[parent] {
@@ -69,6 +70,7 @@ package final class TLSServerContext: Sendable {
         identities.first { unsafe $0.certificate.pointer == certificate }?.ocspDER
     }
 
+    /// Creates a context for the settings, without certificates.
     private static func context(_ settings: TLSServerSettings) throws(TLSSetupError)
         -> OpenSSLContext
     {

@@ -5,7 +5,8 @@ package import NIOCore
 // MARK: - Reading
 
 extension TLSSession {
-    /// Returns the next plaintext, as much as has arrived, up to 16 KiB.
+    /// Returns the next plaintext, as much as has arrived, up to 16 KiB; if there is none, that
+    /// more is needed, or how the session has ended.
     func read() -> TLSEvent {
         let pending = unsafe Int(SSL_pending(ssl))
         guard pending > 0 || !input.isEmpty else { return .needsMore }
@@ -38,7 +39,8 @@ extension TLSSession {
         return next()
     }
 
-    /// Records the reason why there is no more plaintext.
+    /// Ends the session if there is no more plaintext for another reason than that more bytes must
+    /// arrive: close_notify, too many bytes without data, or an error.
     private func readStopped() {
         switch unsafe SSL_get_error(ssl, 0) {
         case SSL_ERROR_WANT_READ:
@@ -92,9 +94,9 @@ extension TLSSession {
         }
     }
 
-    /// Sends close_notify: no more data follows.
+    /// Writes close_notify: no more data follows, but data from the other side can still be read.
     ///
-    /// Data from the other side can still be read.
+    /// Does nothing before the handshake is complete, and once the session has failed.
     package func close() {
         switch state {
         case .open, .closed: break
@@ -105,7 +107,8 @@ extension TLSSession {
         ERR_clear_error()
     }
 
-    /// Reserves output for `count` bytes; returns false if nothing may or need be written.
+    /// Reserves output for `count` bytes; returns false if there is nothing to write, or nothing
+    /// may be written any more.
     private func beginWrite(_ count: Int, pieces: Int, now: Instant) -> Bool {
         switch state {
         case .open, .closed: break
@@ -139,6 +142,7 @@ extension TLSSession {
         }
     }
 
+    /// Writes the data gathered in `room` as one record, if there is any.
     private func flush(_ room: UnsafeMutableRawBufferPointer, _ gathered: inout Int) {
         guard gathered > 0 else { return }
         unsafe encrypt(record: UnsafeRawBufferPointer(rebasing: room[..<gathered]))
@@ -159,6 +163,8 @@ extension TLSSession {
         return unsafe rest
     }
 
+    /// Writes one record, and changes the key if it has been used for long; does nothing once the
+    /// session has failed.
     private func encrypt(record: UnsafeRawBufferPointer) {
         if case .failed = state { return }
         var written = 0
@@ -172,7 +178,8 @@ extension TLSSession {
         if recordsWithKey >= recordsPerKeyMax { updateKey() }
     }
 
-    /// Rotates the key for the next record (RFC 8446 §4.6.3); TLS 1.2 has no such function.
+    /// Changes the key before the next record (RFC 8446 §4.6.3); does nothing in TLS 1.2, which has
+    /// no such function.
     private func updateKey() {
         recordsWithKey = 0
         guard unsafe SSL_version(ssl) == TLS1_3_VERSION else { return }
@@ -211,7 +218,7 @@ struct RecordSizePolicy {
     /// The maximum number of plaintext bytes in the next record.
     var bytesMax: Int { smallLeft > 0 ? Self.smallBytes : Self.largeBytes }
 
-    /// Records that a record was written.
+    /// Counts a record that was written; ``smallCount`` of them end the small ones.
     mutating func recordWritten() {
         if smallLeft > 0 { smallLeft -= 1 }
     }

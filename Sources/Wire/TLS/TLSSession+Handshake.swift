@@ -23,7 +23,8 @@ extension TLSSession {
         return .established(parameters)
     }
 
-    /// Sends `host` as server name, and requires the certificate to name it.
+    /// Requires the certificate to name `host`, and sends it as server name unless it is an
+    /// address.
     func setServerName(_ host: TLSServerName) {
         let parameters = unsafe SSL_get0_param(ssl)
         let flags = X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS | X509_CHECK_FLAG_NEVER_CHECK_SUBJECT
@@ -44,7 +45,8 @@ extension TLSSession {
         precondition(isSet, "the host name \(host) cannot be set")
     }
 
-    /// Returns a violation of this node's rules that OpenSSL accepts; `nil` if there is none.
+    /// Returns a violation, in what was negotiated, of rules that OpenSSL does not enforce; `nil`
+    /// if there is none.
     private func violation(of parameters: TLSParameters) -> TLSFailureCause? {
         switch endpoint {
         case .server: return nil
@@ -63,7 +65,7 @@ extension TLSSession {
         }
     }
 
-    /// Returns the reason why the last call of OpenSSL failed.
+    /// Returns the reason why the last call of OpenSSL failed, and empties its error queue.
     func failureCause() -> TLSFailureCause {
         let fault = OpenSSLError.popError()
         if let verificationFailure { return verificationFailure }
@@ -92,7 +94,8 @@ extension TLSSession {
         if case .peer(let peer, dials: true) = endpoint { peer.dialingKey } else { nil }
     }
 
-    /// Returns the key that the other peer names; `nil` if it is unknown.
+    /// Returns the key that a dialling peer names; `nil` if it is unknown, which is noted for the
+    /// failure that follows, or if this end dials.
     func acceptedKey(identity: [UInt8]) -> PreSharedKey? {
         guard case .peer(let peer, dials: false) = endpoint else { return nil }
         let key = peer.key(identity: identity)
@@ -100,7 +103,8 @@ extension TLSSession {
         return key
     }
 
-    /// Keeps a new ticket and its reference; returns false, keeping neither, if it is unusable.
+    /// Takes ownership of a new ticket of a client's session; returns false, leaving it to the
+    /// caller, if it cannot be used to resume.
     func storeTicket(ticket: OpaquePointer) -> Bool {
         guard case .client(let client, let host) = endpoint,
             unsafe SSL_SESSION_is_resumable(ticket) == 1

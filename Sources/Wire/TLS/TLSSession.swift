@@ -4,10 +4,10 @@ package import NIOCore
 /// One TLS connection without a transport; confined to its event loop.
 ///
 /// Call ``start()``; then pass arriving bytes to ``receive(_:)``, and call ``next()`` until it
-/// needs more. After each of these calls, and after writing, send ``takeOutput()``. The caller
-/// limits the duration of the handshake; its size is limited here. OpenSSL checks the validity of
-/// certificates and the age of tickets against the machine's wall clock, and draws keys from its
-/// own random generator.
+/// needs more or the session has ended. After each of these calls, and after writing, send
+/// ``takeOutput()``. The caller limits the duration of the handshake; its size is limited here.
+/// OpenSSL checks the validity of certificates and the age of tickets against the machine's wall
+/// clock, and draws keys from its own random generator.
 @safe
 package final class TLSSession {
     let ssl: OpaquePointer
@@ -16,9 +16,10 @@ package final class TLSSession {
     var state = State.handshaking
     /// The arrived bytes that OpenSSL has not read.
     var input = CiphertextInput()
+    /// The encrypted bytes to send; `nil` if there are none.
     var output: ByteBuffer?
     var recordSizes = RecordSizePolicy()
-    /// The number of records written with one key.
+    /// The number of records after which the key is changed, in TLS 1.3 only.
     ///
     /// AES-GCM is safe for 2^24.5 records of full size (RFC 8446 §5.5), and peers stay connected
     /// for long.
@@ -29,9 +30,10 @@ package final class TLSSession {
     package internal(set) var newResumption: TLSResumption?
     /// The reason why the other side's certificates were refused; `nil` if they were not.
     var verificationFailure: TLSFailureCause?
-    /// True if a peer named a secret that is not accepted here.
+    /// True if the dialling peer named last a secret that is not accepted here.
     var wasUnknownIdentity = false
 
+    /// The state of a session.
     enum State {
         case handshaking
         case open
@@ -131,19 +133,20 @@ package final class TLSSession {
         unsafe SSL_free(ssl)
     }
 
-    /// True if the handshake is done, and the session has neither ended nor failed: data may be
-    /// written.
+    /// True if the handshake is done, the other side has not sent close_notify, and the session has
+    /// not failed.
     package var isEstablished: Bool {
         if case .open = state { true } else { false }
     }
 
-    /// Returns the session of a callback from OpenSSL.
+    /// Returns the session that owns `ssl`, for OpenSSL's callbacks; `nil` during its creation.
     static func session(ssl: OpaquePointer) -> TLSSession? {
         guard let data = unsafe SSL_get_ex_data(ssl, 0) else { return nil }
         return unsafe Unmanaged<TLSSession>.fromOpaque(data).takeUnretainedValue()
     }
 
-    /// Starts the handshake: a client writes its ClientHello; other roles do nothing.
+    /// Starts the handshake: a client or a dialling peer writes its ClientHello; a server and an
+    /// accepting peer do nothing.
     package func start() {
         switch endpoint {
         case .client, .peer(_, dials: true):
@@ -152,8 +155,10 @@ package final class TLSSession {
         }
     }
 
-    /// Accepts bytes from the connection; they are kept, not copied, until ``next()`` has read
-    /// them.
+    /// Accepts bytes from the connection, which are kept, not copied, until ``next()`` has read
+    /// them; ignored once the session has ended.
+    ///
+    /// The session fails if the first bytes of the connection are not a TLS record.
     package func receive(_ ciphertext: ByteBuffer) {
         guard ciphertext.readableBytes > 0 else { return }
         switch state {
@@ -163,7 +168,8 @@ package final class TLSSession {
         }
     }
 
-    /// Returns the next event; call again until it is `.needsMore`.
+    /// Returns the next event; call again until it is `.needsMore`, or `.closed` or `.failed`,
+    /// which repeat for ever.
     package func next() -> TLSEvent {
         switch state {
         case .handshaking: input.isEmpty ? .needsMore : handshake()
@@ -196,7 +202,8 @@ package final class TLSSession {
         return full
     }
 
-    /// Fails the session with `cause`, which further calls of ``next()`` return.
+    /// Fails the session with `cause`, which further calls of ``next()`` return, and drops the
+    /// bytes that are not read.
     @discardableResult
     func fail(_ cause: TLSFailureCause) -> TLSEvent {
         let failure = TLSFailure(cause, as: endpoint.role)
@@ -270,6 +277,7 @@ enum SessionBIO {
         return unsafe method
     }()
 
+    /// Returns the session that `bio` was made for.
     private static func owner(of bio: OpaquePointer) -> TLSSession? {
         guard let data = unsafe BIO_get_data(bio) else { return nil }
         return unsafe Unmanaged<TLSSession>.fromOpaque(data).takeUnretainedValue()

@@ -20,6 +20,7 @@ package struct TicketKeys: Hashable, Sendable {
     /// The keys, the newest first; never empty.
     private(set) var keys: [Key]
 
+    /// One key: a name, and the secrets for encryption and authentication.
     struct Key: Hashable, Sendable {
         static let nameBytes = 16
         static let cipherBytes = 32
@@ -31,6 +32,7 @@ package struct TicketKeys: Hashable, Sendable {
         var cipher: [UInt8]
         /// The key for HMAC-SHA256.
         var authentication: [UInt8]
+        /// The time from which the key has encrypted new tickets.
         var made: Instant
 
         init(made: Instant, entropy: [UInt8]) {
@@ -52,7 +54,8 @@ package struct TicketKeys: Hashable, Sendable {
         now - keys[0].made >= Self.period
     }
 
-    /// Adds a new key, which encrypts tickets from now on, and drops expired ones.
+    /// Adds a new key, which encrypts tickets from now on, and drops expired ones and those beyond
+    /// ``keysMax``.
     ///
     /// - Parameters:
     ///   - now: the present time.
@@ -92,6 +95,7 @@ final class SharedTicketKeys: @unchecked Sendable {
         unsafe CRYPTO_THREAD_lock_free(lock)
     }
 
+    /// The current keys; `nil` before the first ones are set.
     var current: TicketKeys? {
         get {
             let isLocked = unsafe CRYPTO_THREAD_read_lock(lock)
@@ -138,6 +142,8 @@ enum TicketEncryption {
         nil, "AES-256-CBC", nil)
     private static let vectorBytes: CInt = 16
 
+    /// Sets up the encryption of a new ticket with `key`, and writes the key's name and a random
+    /// vector.
     private static func seal(
         _ key: TicketKeys.Key, _ name: UnsafeMutablePointer<UInt8>,
         _ vector: UnsafeMutablePointer<UInt8>, _ cipher: OpaquePointer?,
@@ -151,6 +157,10 @@ enum TicketEncryption {
         return isSet ? accepted : failed
     }
 
+    /// Sets up the decryption of a ticket with the key that it names.
+    ///
+    /// Returns ``acceptedAndReplaced`` for a ticket that is for one use, or whose key is not the
+    /// newest; ``refused`` if the key is unknown.
     private static func open(
         _ keys: [TicketKeys.Key], _ name: UnsafeMutablePointer<UInt8>,
         _ vector: UnsafeMutablePointer<UInt8>, _ cipher: OpaquePointer?,
@@ -167,6 +177,7 @@ enum TicketEncryption {
         return index == 0 && !isForOneUse ? accepted : acceptedAndReplaced
     }
 
+    /// Sets up the HMAC of a ticket with `key`; returns false if OpenSSL fails.
     private static func authenticate(
         _ context: OpaquePointer?, with key: TicketKeys.Key
     ) -> Bool {

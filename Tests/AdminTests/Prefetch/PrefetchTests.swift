@@ -37,7 +37,7 @@ struct PrefetchTests {
                 switch asked.count % 3 {
                 case 0: .cached(bodyBytes: 1)
                 case 1: .fetched(bodyBytes: 10)
-                default: .failed(reason: "it answered 404")
+                default: .failed(reason: "it responded with 404")
                 }
             if let document = list.itemFinished(step, ending, at: now) { last = document }
         }
@@ -239,7 +239,8 @@ struct PrefetchTests {
     func unread() throws {
         var list = try list(.sitemap("http://a.example/index.xml"))
         let first = list.dequeue(at: Self.start)
-        let failed = list.itemFinished(first[0], .failed(reason: "it answered 404"), at: Self.start)
+        let failed = list.itemFinished(
+            first[0], .failed(reason: "it responded with 404"), at: Self.start)
         #expect(failed?.state == .failed && failed?.failures.count == 1)
         #expect(list.dequeue(at: Self.start).isEmpty)
         _ = try list.start(
@@ -248,9 +249,10 @@ struct PrefetchTests {
         let index = "<sitemapindex><sitemap><loc>http://a.example/1</loc></sitemap></sitemapindex>"
         _ = list.itemFinished(again[0], try sitemap(index), at: Self.start)
         let inner = list.dequeue(at: Self.start)
-        let done = list.itemFinished(inner[0], .failed(reason: "it answered 404"), at: Self.start)
+        let done = list.itemFinished(
+            inner[0], .failed(reason: "it responded with 404"), at: Self.start)
         #expect(done?.state == .done && done?.urlsTotal == 0)
-        #expect(done?.failures.map(\.reason) == ["it answered 404", "it lists no images"])
+        #expect(done?.failures.map(\.reason) == ["it responded with 404", "it lists no images"])
         #expect(done?.sitemapsFailed == 1)
     }
 
@@ -280,7 +282,9 @@ struct PrefetchTests {
 
     @Test("A prefetch cancelled while its sitemap is read stays cancelled")
     func cancelledSitemap() throws {
-        for ending in [try sitemap("http://a.example/1.png"), .failed(reason: "it answered 404")] {
+        for ending in [
+            try sitemap("http://a.example/1.png"), .failed(reason: "it responded with 404"),
+        ] {
             var list = try list(.sitemap("http://a.example/map.txt"))
             let steps = list.dequeue(at: Self.start)
             _ = list.cancel("p", at: Self.start)

@@ -149,12 +149,12 @@ struct PageTests {
             document.progress("prefetching", columnsMax: 90).text.hasSuffix(
                 "25%  500 of 2,000, 5 MiB, 1 failed, 30s left"))
         document.state = .done
-        document.failures = [.init(url: "http://a.example/x", reason: "it answered 404")]
+        document.failures = [.init(url: "http://a.example/x", reason: "it responded with 404")]
         #expect(
             text(document.lines(columnsMax: nil)) == """
                 done  2,000 URLs: 499 fetched, 0 already cached, 1 failed; 5 MiB in 10s
                 NOT FETCHED         WHY
-                http://a.example/x  it answered 404
+                http://a.example/x  it responded with 404
                 """)
     }
 

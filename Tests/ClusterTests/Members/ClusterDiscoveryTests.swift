@@ -75,11 +75,11 @@ struct ClusterDiscoveryTests {
         stage.watch.addressFailed(JoinStage.address(1), reason: "refused")
         let missing = stage.watch.missingSeeds(DiscoveryView(stage.members.node))
         let addresses = [1, 2].map { JoinStage.address($0) }
-        #expect(missing == ["\(addresses[0]): refused", "\(addresses[1]): no answer"])
+        #expect(missing == ["\(addresses[0]): refused", "\(addresses[1]): no response"])
         stage.connect(1, isOwnDial: true)
         #expect(
             stage.watch.missingSeeds(DiscoveryView(stage.members.node)) == [
-                "\(addresses[1]): no answer"
+                "\(addresses[1]): no response"
             ])
     }
 

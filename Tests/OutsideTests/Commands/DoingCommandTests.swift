@@ -42,19 +42,22 @@ extension Outside {
             let folder = try TemporaryFolder()
             let list = try folder.write("# images\n\n\(urls.joined(separator: "\n"))\n", to: "urls")
             let done = try node.command("prefetch", "--file", list.path)
-            #expect(done.status == 0 && done.text.hasPrefix("done  5 URLs: 5 fetched, 0 held"))
+            #expect(
+                done.status == 0 && done.text.hasPrefix("done  5 URLs: 5 fetched, 0 already cached")
+            )
             #expect(try node.command("inspect", urls[4]).status == 0)
             let again = try node.command("prefetch", urls[0], origin.url("/none"))
             #expect(again.status == 1 && again.text.contains("1 already cached, 1 failed"))
-            #expect(again.text.contains("\(origin.url("/none"))  it answered 404"))
+            #expect(again.text.contains("\(origin.url("/none"))  it responded with 404"))
             let json = try node.command("prefetch", urls[1], "--json").document
             #expect(json["state"] as? String == "done" && json["urls_held"] as? Int == 1)
             #expect(try node.command("prefetch", urls[1], "--no-wait").status == 0)
             let bad = try node.command("prefetch", "nonsense")
-            #expect(bad.status == 64 && bad.errors.contains("is no URL"), "\(bad)")
+            #expect(bad.status == 64 && bad.errors.contains("is not a URL"), "\(bad)")
             try Data("\(urls[0])\n\nnonsense\n".utf8).write(to: list)
             let wrong = try node.command("prefetch", "--file", list.path)
-            #expect(wrong.status == 64 && wrong.errors.contains(", line 3: \"nonsense\" is no URL"))
+            #expect(
+                wrong.status == 64 && wrong.errors.contains(", line 3: \"nonsense\" is not a URL"))
         }
 
         @Test("A prefetch waits for others in progress, or ends as unfinished")

@@ -39,7 +39,7 @@ extension Outside {
             (Data("config: other.yaml\n".utf8), ["line 1", "config"]),
             (Data([0x75, 0xFF]), ["UTF-8"]),
             (Data(repeating: 0x20, count: 1 << 20 + 1), ["1 MiB"]),
-            (nil, ["no such file"]),
+            (nil, ["the file does not exist"]),
         ]
 
         /// Returns requests for a long URL and for two ranges of an image, both in memory.
@@ -170,7 +170,7 @@ extension Outside {
             try Data("listen: 127.0.0.1:\(port)\n".utf8).write(to: file)
             node.hangUp()
             expectSoon(20) { node.errors.contains("not reloaded") }
-            #expect(node.errors.contains("allow-origin or site is needed"))
+            #expect(node.errors.contains("allow-origin or site is required"))
             let response = try HTTPConnection(port: port)
                 .get("/v1/image?url=http://b.example/x", seconds: 10)
             expectProblem(response, 403)

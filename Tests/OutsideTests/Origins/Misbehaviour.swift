@@ -49,16 +49,16 @@ struct Misbehaviour: Sendable {
     static let connecting: [Misbehaviour] = [
         .init(
             "closes at once", [.close], seen: .problem(502, "origin-answer-truncated"),
-            logged: "without an answer"),
+            logged: "without a response"),
         .init(
             // Before or after the node has noticed that the connection is open.
             "resets at once", [.reset], seen: .fetchFailed, logged: "origin fetch failed"),
         .init(
             "closes after the request", [.awaitRequestHead, .close],
-            seen: .problem(502, "origin-answer-truncated"), logged: "without an answer"),
+            seen: .problem(502, "origin-answer-truncated"), logged: "without a response"),
         .init(
             "resets after the request", [.awaitRequestHead, .reset],
-            seen: .problem(502, "origin-answer-truncated"), logged: "without an answer"),
+            seen: .problem(502, "origin-answer-truncated"), logged: "without a response"),
         .init(
             "says nothing", [.awaitRequestHead, .awaitGate], seen: .problem(504, "origin-timeout"),
             logged: "no response from the origin within"),

@@ -34,6 +34,8 @@ extension StructureWriter {
 
 extension StructureReader {
     /// Decodes the value of `field`; bytes after the known ones are skipped.
+    ///
+    /// - Throws: The fault, if the field is too short or has an invalid value.
     func fixedSizeValue<Value: FixedSizeValue>(
         _ bytes: Span<UInt8>, _ field: Field
     ) throws(PeerFault) -> Value {
@@ -42,6 +44,8 @@ extension StructureReader {
     }
 
     /// Decodes all remaining fields with `tag`; skips the others.
+    ///
+    /// - Throws: The fault, if a field is truncated or has an invalid value.
     mutating func values<Value: FixedSizeValue>(
         _ bytes: Span<UInt8>, _ tag: UInt16
     ) throws(PeerFault) -> [Value] {
@@ -53,6 +57,9 @@ extension StructureReader {
     }
 
     /// Decodes a field that holds a list of at least one and at most `countMax` values.
+    ///
+    /// - Throws: ``PeerFault/tooLong(_:)`` for more values, ``PeerFault/malformed(_:)`` for none, a
+    ///   part of one, or an invalid one.
     func list<Value: FixedSizeValue>(
         _ bytes: Span<UInt8>, _ field: Field, countMax: Int
     ) throws(PeerFault) -> [Value] {
@@ -117,6 +124,8 @@ extension BatchElement {
     private static var tag: UInt16 { 1 }
 
     /// Returns a frame with the values of `batch`.
+    ///
+    /// - Throws: ``SendError/tooLong(_:)`` for more than ``countMax`` values.
     package static func frame(_ batch: [Self]) throws(SendError) -> [UInt8] {
         guard batch.count <= countMax else { throw .tooLong(limit) }
         var writer = StructureWriter.payload

@@ -1,5 +1,7 @@
 /// A writer that splits a list of fields into as many frames as needed, in order, each with the
 /// same prefix.
+///
+/// The call that ends a frame throws ``SendError/tooLong(_:)`` if its only field does not fit.
 struct FrameSplitter {
     private let kind: PeerFrameKind
     private let prefix: StructureWriter
@@ -21,7 +23,7 @@ struct FrameSplitter {
         self.init(kind, beginning)
     }
 
-    /// Writes one field for each value.
+    /// Writes one field for each value, into further frames as needed.
     mutating func putFields<Value: FixedSizeValue>(
         _ tag: UInt16, _ values: [Value]
     ) throws(SendError) {
@@ -31,13 +33,14 @@ struct FrameSplitter {
         }
     }
 
-    /// Writes one field.
+    /// Writes one field, into a new frame if it does not fit into the present one.
     mutating func putField(_ tag: UInt16, _ value: [UInt8]) throws(SendError) {
         try ensureCapacity(value.count)
         writer.putField(tag, value)
     }
 
-    /// Ends the frame if a field with a value of `bytesCount` bytes does not fit.
+    /// Prepares for a field with a value of `bytesCount` bytes, by ending the frame if it does not
+    /// fit.
     private mutating func ensureCapacity(_ bytesCount: Int) throws(SendError) {
         if !isFrameEmpty,
             writer.payloadBytes + StructureReader.fieldHeaderBytes + bytesCount

@@ -82,6 +82,8 @@ package enum StreamReset {
     }
 
     /// Decodes the payload of a RESET.
+    ///
+    /// - Throws: ``PeerFault/truncated(_:)``.
     package static func read(payload: Span<UInt8>) throws(PeerFault) -> Code {
         try StructureReader.validate(payload, fixedBytes: fixedBytes, in: .reset)
         return Code(rawValue: payload.little16(at: 2))
@@ -114,6 +116,8 @@ package enum StreamCredit {
 
 extension StructureReader {
     /// Checks that `payload` is a well-formed structure; its fields are skipped.
+    ///
+    /// - Throws: ``PeerFault/truncated(_:)``.
     static func validate(
         _ payload: Span<UInt8>, fixedBytes: Int, in kind: PeerFrameKind
     ) throws(PeerFault) {

@@ -22,6 +22,8 @@ struct StructureReader {
 
     /// Creates a reader of the structure that fills all of `bytes`; its fixed part must have at
     /// least `fixedBytes`.
+    ///
+    /// - Throws: ``PeerFault/truncated(_:)``.
     init(
         _ bytes: Span<UInt8>, fixedBytes: Int, in kind: PeerFrameKind
     ) throws(PeerFault) {
@@ -32,6 +34,8 @@ struct StructureReader {
     }
 
     /// Returns the next field; `nil` after the last.
+    ///
+    /// - Throws: ``PeerFault/truncated(_:)`` if the field exceeds the structure.
     mutating func next(_ bytes: Span<UInt8>) throws(PeerFault) -> Field? {
         guard position < bytes.count else { return nil }
         let start = position + Self.fieldHeaderBytes
@@ -43,8 +47,10 @@ struct StructureReader {
         return Field(tag: tag, range: start..<end)
     }
 
-    /// Reads all remaining fields and returns the value of the last one with `tag`; `nil` if there
-    /// is none.
+    /// Reads all remaining fields and returns the range of the value of the last one with `tag`;
+    /// `nil` if there is none.
+    ///
+    /// - Throws: ``PeerFault/truncated(_:)`` if a field exceeds the structure.
     mutating func last(_ bytes: Span<UInt8>, _ tag: UInt16) throws(PeerFault) -> Range<Int>? {
         var last: Range<Int>?
         while let field = try next(bytes) {
@@ -54,6 +60,8 @@ struct StructureReader {
     }
 
     /// Checks that `field` has at least `bytesCount` bytes; more are skipped.
+    ///
+    /// - Throws: ``PeerFault/truncated(_:)`` for fewer.
     func require(_ bytesCount: Int, of field: Field) throws(PeerFault) {
         guard field.range.count >= bytesCount else { throw .truncated(kind) }
     }

@@ -2,6 +2,7 @@ import Ground
 
 /// A writer of a structure, either alone or behind the space for a frame header.
 package struct StructureWriter {
+    /// All bytes written, after the space for a frame header, if any.
     private(set) var bytes: [UInt8]
     private let start: Int
     /// True if a field exceeded the maximum length.
@@ -54,6 +55,8 @@ package struct StructureWriter {
     }
 
     /// Begins a field; its value of `bytesCount` bytes must be written next.
+    ///
+    /// A value of more than 65,535 bytes makes ``frame(_:stream:)`` throw.
     mutating func beginField(_ tag: UInt16, bytesCount: Int) {
         isTooLong = isTooLong || bytesCount > Int(UInt16.max)
         put(tag)
@@ -71,12 +74,13 @@ package struct StructureWriter {
         if !value.isEmpty { putField(tag, value) }
     }
 
-    /// The bytes of the structure so far.
+    /// The number of bytes of the structure so far.
     var payloadBytes: Int { bytes.count - start }
 
     /// Returns the whole frame.
     ///
-    /// - Throws: ``SendError/tooLong(_:)`` if it exceeds the limit of its kind.
+    /// - Throws: ``SendError/tooLong(_:)`` if it exceeds the limit of its kind, or a field is too
+    ///   long.
     consuming func frame(
         _ kind: PeerFrameKind, stream: UInt32 = 0
     ) throws(SendError) -> [UInt8] {

@@ -50,7 +50,7 @@ struct FrameQueue: Sendable {
         bytesCount += frame.count + Self.overheadBytes
     }
 
-    /// Removes and returns the oldest frame.
+    /// Removes and returns the oldest frame; `nil` if there is none.
     mutating func takeFirst() -> [UInt8]? {
         guard let frame = frames.takeFirst() else { return nil }
         bytesCount -= frame.count + Self.overheadBytes

@@ -45,7 +45,7 @@ struct InboundQuery: Sendable {
     }
 
     /// Adds `count` bytes that the shell has ready; returns false if they exceed the announced
-    /// length.
+    /// length, or no body has begun.
     mutating func addReadyBytes(_ count: Int) -> Bool {
         readyBytes += count
         guard case .sending(let size) = state else { return false }
@@ -67,7 +67,8 @@ struct InboundQuery: Sendable {
         return count
     }
 
-    /// The end to send after all ready bytes were sent; `nil` if there are more to come.
+    /// The end to send after all ready bytes were sent; `nil` before HELD, or if there are more to
+    /// come.
     var completion: Completion? {
         guard isBodyComplete, readyBytes == 0, case .sending(let size) = state else { return nil }
         guard sentBytes == size ?? sentBytes else { return .truncated }

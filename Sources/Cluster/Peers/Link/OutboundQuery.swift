@@ -51,7 +51,9 @@ struct OutboundQuery: Sendable {
         receivedBytes = sum
     }
 
-    /// Checks the end of the body against the bytes received.
+    /// Checks the end of the body against the bytes received and the announced length.
+    ///
+    /// - Throws: The fault, if they differ or no body is expected.
     func endReceived(_ end: StreamEnd, on stream: UInt32) throws(PeerFault) {
         guard case .receiving(let size) = state else { throw .unexpectedFrame(.end) }
         guard end.size == receivedBytes, end.size == size ?? receivedBytes else {

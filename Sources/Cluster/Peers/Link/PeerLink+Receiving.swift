@@ -1,7 +1,7 @@
 package import Ground
 
 extension PeerLink {
-    /// Handles a complete frame of any kind except DATA.
+    /// Handles a complete frame of any kind except DATA; ignores it once the link is closing.
     ///
     /// - Throws: The fault, if the frame breaks the protocol; the link then closes with a
     ///   ``Goodbye``.
@@ -21,7 +21,8 @@ extension PeerLink {
         }
     }
 
-    /// Handles the header of a DATA frame and returns what to do with its payload.
+    /// Handles the header of a DATA frame and returns what to do with its payload: deliver it, or
+    /// discard it if the query was cancelled or the link is closing.
     ///
     /// - Throws: The fault, if the frame breaks the protocol; the link then closes with a
     ///   ``Goodbye``.
@@ -44,6 +45,7 @@ extension PeerLink {
         fail(fault)
     }
 
+    /// Opens the link with the peer's HELLO, the only first frame allowed except GOODBYE.
     private mutating func receivedHello(
         _ head: PeerFrameHeader, _ payload: Span<UInt8>
     ) throws(PeerFault) -> PeerEvent {
@@ -64,12 +66,14 @@ extension PeerLink {
         return .helloReceived(theirs, version: version)
     }
 
+    /// Ends the link, because the peer closes the connection.
     private mutating func receivedGoodbye(_ payload: Span<UInt8>) throws(PeerFault) -> PeerEvent {
         let goodbye = try Goodbye(payload: payload)
         state = .ended
         return .goodbyeReceived(goodbye)
     }
 
+    /// Handles a frame on an open link; frames of unknown kinds are counted and skipped.
     private mutating func received(
         _ head: PeerFrameHeader, _ payload: Span<UInt8>, _ now: Instant
     ) throws(PeerFault) -> PeerEvent {
@@ -104,6 +108,7 @@ extension PeerLink {
         return .ignored
     }
 
+    /// Counts a frame without effect, of which too many are a fault.
     private mutating func chargeIdleFrame(_ now: Instant) throws(PeerFault) {
         guard floodLimiter.consume(at: now) else { throw .flood }
     }
@@ -117,6 +122,7 @@ extension PeerLink {
         stream > 0 && stream % 2 == (side == .dialling ? 0 : 1)
     }
 
+    /// Opens the stream of the peer's query; declines a query of an unknown kind, without a report.
     private mutating func receivedQuery(
         _ stream: UInt32, _ payload: Span<UInt8>
     ) throws(PeerFault) -> PeerEvent {
@@ -134,6 +140,7 @@ extension PeerLink {
         return .queryReceived(stream: stream, query)
     }
 
+    /// Adds the peer's grant to the body on `stream`; ignores a grant for an ended stream.
     private mutating func receivedCredit(
         _ stream: UInt32, _ payload: Span<UInt8>, _ now: Instant
     ) throws(PeerFault) -> PeerEvent {
@@ -151,6 +158,7 @@ extension PeerLink {
         return .ignored
     }
 
+    /// Ends a query by RESET: the peer's, which is acknowledged with another, or this side's.
     private mutating func receivedReset(
         _ stream: UInt32, _ payload: Span<UInt8>, _ now: Instant
     ) throws(PeerFault) -> PeerEvent {
@@ -167,6 +175,7 @@ extension PeerLink {
 // MARK: Queries to the peer
 
 extension PeerLink {
+    /// Handles the response to a query of this side; ignores one to a cancelled query.
     private mutating func receivedReply(
         _ stream: UInt32, _ response: PeerReply, _ kind: PeerFrameKind
     ) throws(PeerFault) -> PeerEvent {
@@ -193,6 +202,7 @@ extension PeerLink {
             : .deliver(stream: head.stream, bytesCount: head.payloadBytes)
     }
 
+    /// Ends the query whose body is complete, after a check of its length.
     private mutating func receivedEnd(
         _ stream: UInt32, _ payload: Span<UInt8>
     ) throws(PeerFault) -> PeerEvent {
@@ -206,6 +216,7 @@ extension PeerLink {
         return query.isCancelled ? .ignored : .bodyEnded(stream: stream, end)
     }
 
+    /// Ends this side's query that the peer has aborted; reports nothing if it was cancelled.
     private mutating func outboundQueryReset(
         _ stream: UInt32, _ code: StreamReset.Code
     ) throws(PeerFault) -> PeerEvent {
@@ -238,6 +249,7 @@ struct FrameFloodLimiter: Sendable {
         return true
     }
 
+    /// Adds the frames allowed since the last refill, up to the capacity.
     private mutating func refill(_ now: Instant) {
         guard let last = refilledAt else {
             refilledAt = now

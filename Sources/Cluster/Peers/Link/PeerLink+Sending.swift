@@ -1,5 +1,7 @@
 extension PeerLink {
     /// Sends a membership message with this node's stream positions, ahead of other frames.
+    ///
+    /// - Throws: ``SendError/notOpen`` or ``SendError/queueFull``.
     package mutating func send(_ gossip: Gossip) throws(SendError) {
         guard isOpen else { throw .notOpen }
         guard urgent.bytesCount < Self.queueBytesMax else { throw .queueFull }
@@ -42,8 +44,8 @@ extension PeerLink {
 
     /// Sends a message about invalidations that was encoded once for several peers.
     ///
-    /// Uses the short form of a confirmation if the peer has received these members and this voter
-    /// set before.
+    /// Uses the short form of a confirmation if the one before, on this connection, had the same
+    /// members and voter set, and the peer has shown that it understands digests.
     ///
     /// - Throws: The reason why nothing is sent.
     package mutating func send(_ encoded: EncodedInvalidationMessage) throws(SendError) {
@@ -58,6 +60,7 @@ extension PeerLink {
         for frame in frames { enqueue(frame) }
     }
 
+    /// Throws unless the link is open and its queue is below ``queueBytesMax``.
     private func checkRoom() throws(SendError) {
         guard isOpen else { throw .notOpen }
         guard queuedBytes < Self.queueBytesMax else { throw .queueFull }
@@ -140,7 +143,8 @@ extension PeerLink {
 
     /// Reports that the shell has `bytesCount` further bytes of the body on `stream`.
     ///
-    /// More bytes than announced abort the stream. Does nothing if the stream has ended.
+    /// More bytes than announced, or any before HELD, abort the stream. Does nothing if the stream
+    /// has ended.
     package mutating func addBodyBytes(_ bytesCount: Int, on stream: UInt32) {
         guard isOpen, let place = inboundQueries.index(forKey: stream) else { return }
         guard inboundQueries.values[place].addReadyBytes(bytesCount) else {
@@ -152,8 +156,8 @@ extension PeerLink {
 
     /// Reports that the body on `stream` has no further bytes; `trailers` are sent after it.
     ///
-    /// END follows the last byte, or RESET if the body is shorter than announced. Does nothing if
-    /// the stream has ended.
+    /// Must follow HELD. END follows the last byte, or RESET if the body is shorter than announced.
+    /// Does nothing if the stream has ended.
     package mutating func completeBody(on stream: UInt32, trailers: [UInt8] = []) {
         guard isOpen, let place = inboundQueries.index(forKey: stream) else { return }
         inboundQueries.values[place].completeBody(trailers: trailers)
@@ -177,6 +181,8 @@ extension PeerLink {
         readyStreams.append(stream)
     }
 
+    /// Ends the stream once all of its body is sent: with END, or with RESET if the body is shorter
+    /// than announced.
     private mutating func finishIfComplete(_ stream: UInt32) {
         switch inboundQueries[stream]?.completion {
         case .complete(let end):
@@ -208,6 +214,8 @@ extension PeerLink {
         }
     }
 
+    /// Returns the next DATA frame of the stream whose turn it is, or ``PeerOutput/idle``; queues
+    /// the stream's END after its last byte.
     private mutating func nextData() -> PeerOutput {
         let bytesMax = min(PeerProtocol.dataBytesMax, Int(peerLimits.dataBytesMax))
         while let stream = readyStreams.takeFirst() {

@@ -73,7 +73,8 @@ package struct PeerLink: Sendable {
     package static let queueBytesMax = 1 << 20
     /// The queued bytes above which the peer counts as not reading and the connection is closed.
     package static let queueBytesLimit = 4 << 20
-    /// The queued bytes above which FETCHING is omitted, since it adds no information.
+    /// The queued bytes above which FETCHING and interim responses are omitted, which a requester
+    /// can do without.
     static let queueBytesCongested = 64 << 10
 
     /// The number of remaining queries from which another connection is to be opened.
@@ -132,8 +133,8 @@ package struct PeerLink: Sendable {
 
     /// Ends the link after its connection was lost.
     ///
-    /// Returns an event for every open query of either side, in the order of their stream numbers,
-    /// and closes them.
+    /// Returns an event for every open query of this side that was not cancelled, then for every
+    /// open query of the peer, each in the order of stream numbers, and closes them.
     package mutating func connectionEnded() -> [PeerEvent] {
         var events: [PeerEvent] = []
         for stream in outboundQueries.keys.sorted() {

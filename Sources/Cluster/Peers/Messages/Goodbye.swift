@@ -57,6 +57,8 @@ package struct Goodbye: Hashable, Sendable {
     }
 
     /// Decodes the payload of a GOODBYE.
+    ///
+    /// - Throws: ``PeerFault/truncated(_:)``.
     package init(payload: Span<UInt8>) throws(PeerFault) {
         var structure = try StructureReader(payload, fixedBytes: Self.fixedBytes, in: .goodbye)
         code = Code(rawValue: payload.little16(at: 2))
@@ -85,8 +87,8 @@ extension Goodbye {
 }
 
 extension CloseReason {
-    /// Creates the membership's close reason from the peer's code; `nil` for protocol faults, which
-    /// count as a broken connection.
+    /// Creates the membership's close reason from the peer's code; `nil` for any other code, with
+    /// which the connection counts as broken.
     package init?(_ code: Goodbye.Code) {
         self.init(rawValue: code.rawValue)
     }

@@ -1,10 +1,13 @@
 import Ground
 
-/// A node's position in a stream of invalidations: it has everything up to `count`.
+/// A position in a stream of invalidations.
+///
+/// A node at this position has everything up to `count`, except where a position is said to be the
+/// greatest number, with or without gaps.
 package struct StreamPosition: Hashable, Sendable {
     /// The process that issues the stream.
     package var process: ProcessID
-    /// The number of the last invalidation without a gap before it; 0 for none.
+    /// The number of the last invalidation that the position includes; 0 for none.
     package var count: UInt64
 
     /// Creates a position from its parts.

@@ -41,6 +41,8 @@ extension InvalidationMessage {
     /// Each frame is a message of its own, except in a round's response, whose last frame completes
     /// the others. Every frame of a confirmation lists all members; the last frame of a repair has
     /// all floors and covered ranges.
+    ///
+    /// - Throws: ``SendError/tooLong(_:)`` for too many members, ranges or positions.
     package func frames() throws(SendError) -> [[UInt8]] {
         switch self {
         case .push(let records):
@@ -81,6 +83,8 @@ extension InvalidationMessage {
     ///
     /// With `isShort` the members and the voter set are replaced by their digest, which the
     /// receiver must have received together with them.
+    ///
+    /// - Throws: ``SendError/tooLong(_:)`` for too many members.
     static func confirm(
         _ positions: [StreamPosition], _ members: [NodeID], _ view: VoterSetView, isShort: Bool
     ) throws(SendError) -> [[UInt8]] {
@@ -114,6 +118,7 @@ extension InvalidationMessage {
         return XXH64.hash(bytes.span, seed: UInt64(members.count))
     }
 
+    /// Returns the frames of a repair response, the last with all floors and covered ranges.
     private static func repair(_ response: RepairResponse) throws(SendError) -> [[UInt8]] {
         let (floors, covered) = (response.floors, response.covered)
         guard max(floors.count, covered.count) <= PeerProtocol.rangesMax else {
@@ -132,6 +137,8 @@ extension InvalidationMessage {
         return try cutter.finish()
     }
 
+    /// Returns the frames of a round's response: one, or several with positions before one with the
+    /// view.
     private static func roundReply(
         _ response: FenceResponse, _ retired: [StreamPosition]
     ) throws(SendError) -> [[UInt8]] {

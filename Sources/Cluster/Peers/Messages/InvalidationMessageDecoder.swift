@@ -62,6 +62,9 @@ package struct InvalidationMessageDecoder: Sendable {
         return records
     }
 
+    /// Decodes a confirmation; members and voter set of a short one are those of the last full one.
+    ///
+    /// - Throws: The fault, if the frame is invalid or its digest is not that of the last full one.
     private mutating func confirmation(
         _ structure: inout StructureReader, _ payload: Span<UInt8>
     ) throws(PeerFault) -> InvalidationMessage {
@@ -133,6 +136,8 @@ package struct InvalidationMessageDecoder: Sendable {
         return response
     }
 
+    /// Decodes a frame of a round's response; returns the message with its last frame, otherwise
+    /// `nil`.
     private mutating func roundReply(
         _ structure: inout StructureReader, _ payload: Span<UInt8>
     ) throws(PeerFault) -> InvalidationMessage? {

@@ -119,6 +119,9 @@ package struct PeerEntry: Hashable, Sendable {
     private static let fixedBytes = 88
 
     /// Returns the frame; `kind` is HELD or NOT_MODIFIED.
+    ///
+    /// - Throws: ``SendError/tooLong(_:)`` if head, tags and key do not fit, or if the entity tag
+    ///   or ``headOffsets`` exceed the head.
     func frame(_ kind: PeerFrameKind, stream: UInt32) throws(SendError) -> [UInt8] {
         var facts = facts
         if head.isEmpty { facts.entityTag = .empty }
@@ -146,6 +149,9 @@ package struct PeerEntry: Hashable, Sendable {
     }
 
     /// Decodes the payload of a HELD or a NOT_MODIFIED, according to `kind`.
+    ///
+    /// - Throws: The fault, if a part is truncated or too long, or if the entity tag or
+    ///   ``headOffsets`` exceed the head.
     init(payload: Span<UInt8>, in kind: PeerFrameKind) throws(PeerFault) {
         var structure = try StructureReader(payload, fixedBytes: Self.fixedBytes, in: kind)
         self.init(

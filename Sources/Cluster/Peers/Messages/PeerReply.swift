@@ -186,6 +186,8 @@ package struct PeerOriginFailure: Hashable, Sendable {
     }
 
     /// Decodes the payload of an ORIGIN_FAILED.
+    ///
+    /// - Throws: ``PeerFault/truncated(_:)``.
     init(payload: Span<UInt8>) throws(PeerFault) {
         var structure = try StructureReader(payload, fixedBytes: Self.fixedBytes, in: .originFailed)
         self.init(

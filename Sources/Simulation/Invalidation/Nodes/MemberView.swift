@@ -34,7 +34,7 @@ struct MemberView: Sendable {
     /// True if the node sees all others.
     var isComplete: Bool { isSeen.indices.allSatisfy { $0 == index || isSeen[$0] } }
 
-    /// No longer sees a node, which has another id from now on.
+    /// Marks a node as unseen, because it has another id from now on.
     mutating func forget(_ other: Int) { isSeen[other] = false }
 
     /// Updates what the node sees.
@@ -98,6 +98,7 @@ struct MemberView: Sendable {
         return Lookup.Peers(me: world.members[index].id, preference: candidates, leaving: [])
     }
 
+    /// Returns the other nodes that were started at least once, with their indices.
     private func startedOthers(_ world: SimulatedWorld) -> [(Int, SimulatedMember)] {
         zip(world.members.indices, world.members).filter { $0 != index && $1.wasStarted }
     }

@@ -114,6 +114,8 @@ struct SimulatedCache: Sendable {
 
     /// Drops the marks that are older than everything stored or in transfer, of which `oldest` is
     /// the oldest in transfer.
+    ///
+    /// Does nothing before the disk is scanned, and while there are few marks.
     mutating func dropOldMarks(
         inTransferSince oldest: InvalidationVersion, _ storage: inout SimulatedStorage
     ) {
@@ -127,7 +129,7 @@ struct SimulatedCache: Sendable {
 
     // MARK: The disk tier
 
-    /// Writes an entry to disk.
+    /// Writes an entry to disk and indexes it.
     mutating func append(
         _ entry: SimulatedEntry, to storage: inout SimulatedStorage, at now: Instant
     ) {

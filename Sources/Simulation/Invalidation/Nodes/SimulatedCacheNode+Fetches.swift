@@ -6,6 +6,9 @@ import Tiers
 /// Fetches from peers and the origin, and the requests of peers.
 extension SimulatedCacheNode {
     /// Starts a fetch, caused by the request of `waiter` if it is not `nil`.
+    ///
+    /// `held` is the entry to revalidate, if any. `source` is the peer whose offer is accepted;
+    /// `nil` for a lookup among the owners and the origin, which further requests may join.
     mutating func fetch(
         _ key: Int, held: SimulatedEntry?, for waiter: SimulatedFetch.Waiter?,
         from source: (node: Int, path: TransferKind)? = nil, _ world: inout SimulatedWorld
@@ -21,7 +24,7 @@ extension SimulatedCacheNode {
         }
     }
 
-    /// Reports an event to the lookup of a fetch and performs the effects.
+    /// Reports an event to the lookup of a fetch that has not ended, and performs the effects.
     mutating func advance(
         _ number: UInt64, _ world: inout SimulatedWorld,
         _ event: (inout Lookup, Instant, inout [LookupEffect]) -> Void
@@ -90,6 +93,7 @@ extension SimulatedCacheNode {
         world.send(.request(request, question, key: key, unsent), from: index, to: other)
     }
 
+    /// Sends the request of a fetch to the origin, once, and notifies the waiting peers.
     private mutating func askOrigin(_ number: UInt64, _ world: inout SimulatedWorld) {
         guard let fetch = fetches[number], fetch.origin == nil else { return }
         // An entry that was purged hard in the meantime provides no validators.
@@ -131,6 +135,8 @@ extension SimulatedCacheNode {
         }
     }
 
+    /// Responds to a peer's query: a GET at a current node is served like a client's request,
+    /// others from stored entries alone.
     private mutating func respond(
         _ ask: UInt64, _ question: OwnerSearch.QueryKind, _ key: Int, to other: Int,
         _ world: inout SimulatedWorld
@@ -158,6 +164,7 @@ extension SimulatedCacheNode {
         return isUsable ? EntryReply(entry, at: now) : other
     }
 
+    /// Handles a peer's response to a query; it is dropped if no fetch waits for it.
     private mutating func responseReceived(
         _ ask: UInt64, _ reply: EntryReply, from other: Int, _ world: inout SimulatedWorld
     ) {
@@ -202,7 +209,7 @@ extension SimulatedCacheNode {
 
     // MARK: Offers
 
-    /// Offers all stored entries to owners that may lack them.
+    /// Offers all stored entries that no mark affects to their first two owners.
     func offerAll(_ path: TransferKind, _ world: inout SimulatedWorld) {
         for key in world.keys.indices {
             guard let entry = cache[key], cache.effect(on: entry) == nil else { continue }

@@ -5,6 +5,7 @@ import Tiers
 
 /// Requests of clients and peers.
 extension SimulatedCacheNode {
+    /// Returns the permitted use of an entry at this node now; `nil` if it is purged.
     private func reuse(of entry: SimulatedEntry, _ world: SimulatedWorld) -> ReuseDecision? {
         let isFenced = replica.isFenced(entry, at: world.now)
         return cache.reuse(of: entry, isFenced: isFenced, at: clock(at: world.now))
@@ -33,6 +34,7 @@ extension SimulatedCacheNode {
         if joinable(entry.key, world) == nil { fetch(entry.key, held: entry, for: nil, &world) }
     }
 
+    /// Has a request wait for the fetch of its key, or for a new one if it may not join that.
     private mutating func join(
         _ key: Int, held: SimulatedEntry?, _ waiter: SimulatedFetch.Waiter,
         _ world: inout SimulatedWorld
@@ -47,6 +49,8 @@ extension SimulatedCacheNode {
         }
     }
 
+    /// Returns the fetch of a key that a request may join; `nil` if there is none, or an
+    /// invalidation of the key has been applied since it began.
     private func joinable(_ key: Int, _ world: SimulatedWorld) -> UInt64? {
         guard let number = fetches.joinable(key), let fetch = fetches[number] else { return nil }
         let mayJoin =
@@ -91,7 +95,8 @@ extension SimulatedCacheNode {
         }
     }
 
-    /// Promotes an entry read from disk, with its version, and serves or revalidates it.
+    /// Promotes an entry read from disk, with its version, and serves or revalidates it; without
+    /// one the lookup continues.
     mutating func promoted(_ number: UInt64, _ world: inout SimulatedWorld) {
         guard let key = fetches[number]?.key else { return }
         if let entry = cache.index[key], cache.effect(on: entry) != .purged {
@@ -155,7 +160,7 @@ extension SimulatedCacheNode {
 
     // MARK: Serving
 
-    /// Serves an entry at this instant, to a client or a peer.
+    /// Serves an entry now: to a client, where the guarantees are checked, or to a peer.
     private mutating func serve(
         _ entry: SimulatedEntry, isFresh: Bool, _ waiter: SimulatedFetch.Waiter,
         _ world: inout SimulatedWorld
@@ -175,7 +180,8 @@ extension SimulatedCacheNode {
 
     // MARK: Storing
 
-    /// Stores a response with its version: in memory, and on disk if the node is one of two owners.
+    /// Stores a response with its version: in memory, unless that has a later one, and on disk,
+    /// always if the node is one of two owners, else at random.
     private mutating func store(_ entry: SimulatedEntry, _ world: inout SimulatedWorld) {
         guard cache.insert(entry) else { return }
         guard view.owners(of: entry.key, world).prefix(2).contains(index) || world.chance(oneIn: 3)
@@ -203,7 +209,7 @@ extension SimulatedCacheNode {
             .reinserted(index, run: replica.run, key: key), after: world.milliseconds(5...60))
     }
 
-    /// Re-inserts an entry of a reclaimed segment, with its original version.
+    /// Re-inserts an entry of a reclaimed segment, if it is the newest, with its original version.
     mutating func reinserted(_ key: Int, _ world: inout SimulatedWorld) {
         guard var entry = cache.reinserting[key] else { return }
         cache.reinserting[key] = nil

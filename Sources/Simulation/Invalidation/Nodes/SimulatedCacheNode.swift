@@ -24,7 +24,7 @@ struct SimulatedCacheNode: Sendable {
     var epochs: [NodeID: (epoch: UInt64, process: ProcessID)] = [:]
     /// The end of the offers that follow a change of owners.
     var offersDue = Instant.zero
-    /// The first response to its rounds by each node's run: when, from which node, in which run.
+    /// The first receipt of its rounds by each voter's run: when, at which node, in which run.
     var roundContacts: [(at: Instant, by: Int, run: Int)] = []
 
     /// Creates a node that was never started.

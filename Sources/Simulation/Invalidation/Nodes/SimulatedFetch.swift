@@ -32,6 +32,7 @@ struct SimulatedFetch: Sendable {
     struct OutstandingRequest: Sendable {
         var number: UInt64
         var path: TransferKind
+        /// The invalidation version of the node when the request was sent.
         var version: InvalidationVersion
         /// When the request was sent, on the requester's clock.
         var sentAt: Instant
@@ -97,6 +98,7 @@ struct SimulatedFetch: Sendable {
         readers.removeAll { isGone($0.waiter) }
     }
 
+    /// Reports to the fetch that a reader has left.
     private mutating func leave(_ id: Fetch.ReaderID) {
         var effects: [LookupEffect] = []
         lookup.fetch.readerLeft(id, effects: &effects)
@@ -131,6 +133,7 @@ struct SimulatedFetchTable: Sendable {
         joinable = Array(repeating: nil, count: count)
     }
 
+    /// The fetch with a number; `nil` if it has ended.
     subscript(number: UInt64) -> SimulatedFetch? {
         get { all[number] }
         set { all[number] = newValue }
@@ -161,7 +164,7 @@ struct SimulatedFetchTable: Sendable {
         if isJoinable { joinable[fetch.key] = number }
     }
 
-    /// Ends a fetch, or excludes it from further use.
+    /// Removes a fetch, whether it is complete or of no further use.
     mutating func end(_ number: UInt64) {
         guard let key = all[number]?.key else { return }
         all[number] = nil

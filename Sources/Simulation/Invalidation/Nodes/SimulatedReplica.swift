@@ -19,28 +19,34 @@ struct SimulatedReplica: Sendable {
         var isFloor = false
     }
 
+    /// The fence duration of all nodes.
     static let fence = Interval.seconds(2)
+    /// The time after which a silent voter is removed.
     static let forgetAfter = Interval.seconds(6)
 
     let index: Int
     let clock: SimulatedClock
     private let mutation: InvalidationMutation?
     var storage = SimulatedStorage()
+    /// The state machine; `nil` while the process is down.
     private(set) var replication: InvalidationReplication?
     private(set) var process = ProcessID(high: 0, low: 0)
     /// The number of the run; events of earlier runs are ignored.
     private(set) var run = 0
+    /// The boot epoch of the process.
     private(set) var epoch: UInt64 = 0
     /// The purges whose marks this run has, applied or restored from disk.
     var applied: Set<Int> = []
     /// The positions up to which everything stored was made stale.
     private(set) var validated = PositionVector()
+    /// The scheduled tick, in simulated time; `.distantFuture` for none.
     private var plannedTick = Instant.distantFuture
     /// The writes that are not synced.
     private var batch: [LogWrite] = []
     private var checker = ReplicationChecker()
     /// The state of the fence if a timer set it.
     private var isTimerFenceOpen = false
+    /// The time since which the node is fenced; used by a deliberate fault only.
     private var fencedSince: Instant?
 
     init(_ index: Int, clock: SimulatedClock, mutation: InvalidationMutation?) {
@@ -87,6 +93,7 @@ struct SimulatedReplica: Sendable {
         world.trace(4, index)
     }
 
+    /// Returns the settings of the state machine, with short times and the deliberate fault.
     private func settings(_ scenario: InvalidationScenario) -> InvalidationReplication.Settings {
         var settings = InvalidationReplication.Settings()
         settings.fence.duration = Self.fence
@@ -120,7 +127,10 @@ struct SimulatedReplica: Sendable {
 
     // MARK: Events
 
-    /// Performs a call with its effects, checks the invariants, and returns the applied records.
+    /// Performs a call with its effects, and returns the records applied; none while the process is
+    /// down.
+    ///
+    /// A broken invariant ends the run of `world`.
     mutating func run(_ world: inout SimulatedWorld, _ call: Call) -> [AppliedInvalidation] {
         guard var exchange = replication else { return [] }
         // Moved out, so that the mutation does not copy it.
@@ -135,6 +145,7 @@ struct SimulatedReplica: Sendable {
         return applied
     }
 
+    /// Schedules a tick at or shortly after `next`, unless one is scheduled before.
     private mutating func planTick(_ next: Instant, _ world: inout SimulatedWorld) {
         guard next < plannedTick else { return }
         plannedTick = next
@@ -151,6 +162,7 @@ struct SimulatedReplica: Sendable {
         return true
     }
 
+    /// Performs an effect; returns the invalidation that it applies, if any.
     private mutating func perform(
         _ effect: InvalidationEffect, _ world: inout SimulatedWorld
     ) -> AppliedInvalidation? {
@@ -188,6 +200,8 @@ struct SimulatedReplica: Sendable {
         return nil
     }
 
+    /// Returns the marks that a record leaves when applied at a version; none for a record that is
+    /// not a purge.
     private func marks(
         of record: InvalidationRecord, _ version: InvalidationVersion
     ) -> [InvalidationMark] {
@@ -250,6 +264,7 @@ struct SimulatedReplica: Sendable {
             staleIfError: nil)
     }
 
+    /// Returns true if any other voter has responded within the last fence.
     private func isCaughtUpWithOne(
         _ replication: InvalidationReplication, at reading: Instant
     ) -> Bool {
@@ -264,7 +279,7 @@ struct SimulatedReplica: Sendable {
         if case .revalidate = fencedUse(entry.validatedAt, at: now) { true } else { false }
     }
 
-    /// Returns true if the node counts as current.
+    /// Returns true if the node counts as current, also if only by a deliberate fault.
     func isCurrent(at now: Instant) -> Bool {
         fencedUse(.zero - Self.fence, at: now) == .unrestricted
     }

@@ -5,6 +5,7 @@ import Tiers
 
 /// The state that outlives a process.
 struct SimulatedStorage: Sendable {
+    /// The boot epoch of the last start.
     var epoch: UInt64 = 0
     var records: [InvalidationRecord] = []
     var floors: [StreamPosition] = []
@@ -15,6 +16,7 @@ struct SimulatedStorage: Sendable {
     var validateBefore = InvalidationVersion.zero
     /// The stored entries, including superseded ones that are not yet reclaimed.
     var entries: [SimulatedEntry] = []
+    /// The number of entries written so far.
     var sequence: UInt64 = 0
     /// The purges whose marks are stored.
     var purges: Set<Int> = []
@@ -102,8 +104,10 @@ struct SimulatedEntry: Hashable, Sendable {
     var invalidationVersion: InvalidationVersion
     /// The end of freshness, on the node's clock.
     var freshUntil: Instant
+    /// The time of the last validation, on the node's clock.
     var validatedAt: Instant
-    /// The order and time of its write to disk.
+    /// The place of its write in the order of writes to disk; 0 before that.
     var sequence: UInt64 = 0
+    /// The simulated time of its write to disk.
     var writtenAt = Instant.zero
 }

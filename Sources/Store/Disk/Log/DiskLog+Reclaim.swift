@@ -50,6 +50,8 @@ extension DiskLog {
         view.removeUnreadable(digest, entry, use, why: why)
     }
 
+    /// Removes an entry from the index and counts it; an evicted one is remembered for its next
+    /// admission.
     private func drop(_ digest: EntryDigest, _ entry: DiskEntry, _ why: DiskCounters.DiskCounter) {
         guard view.shards.remove(digest, ifAt: entry.location) else { return }
         counters.add(why)

@@ -88,6 +88,7 @@ extension DiskLog {
         return queue == .main ? .small : .main
     }
 
+    /// Adds a written record to the index, in place of the earlier one of its entry.
     private func indexEntry(_ digest: EntryDigest, _ entry: DiskEntry) {
         // The footer of its segment still lists the old record, so it would be found again once the
         // later one is forgotten.
@@ -97,8 +98,9 @@ extension DiskLog {
 
     // MARK: Shares of sites
 
-    /// Entries examined per step to find one to evict, and in total for one record.
+    /// Entries examined per step to find one to evict.
     private static let sample = 512
+    /// Entries examined in total for one record.
     private static let examinedMax = 1 << 17
 
     /// Sets the limits of sites; nothing is evicted before a site's next record arrives.

@@ -42,9 +42,10 @@ struct ReclaimedRecord {
         self.block = block
     }
 
-    /// Writes the record at `offset` of an open segment, checking every chunk.
+    /// Writes the record at `offset` of an open segment, checking every chunk; returns the record
+    /// as written.
     ///
-    /// - Returns: the record as written.
+    /// - Throws: ``CopyFailure`` if a chunk is damaged, or if a write fails.
     func copy(
         to segment: OpenSegment, at offset: UInt64, accessCount: UInt8
     ) throws(CopyFailure) -> DiskRecord {

@@ -123,6 +123,8 @@ struct RecoveredLog {
         }
     }
 
+    /// Adds the records of a recovered segment to the index, in place of older ones of the same
+    /// entries.
     private mutating func add(
         _ found: SegmentRecovery.RecoveredSegment, from index: Int, _ liveBytes: inout [Int]
     ) {

@@ -88,6 +88,7 @@ package final class SegmentSlot: Sendable {
     /// The current generation; `nil` if the segment has nothing to read.
     package var current: Generation? { state.withLock { $0.generation } }
 
+    /// Starts a generation, which readers use from now on.
     func beginGeneration(_ new: Generation) {
         state.withLock { $0.generation = new }
     }
@@ -125,6 +126,7 @@ final class OpenSegment {
     let file: any VolumeFile
     /// Footer entries in the order in which the records were written.
     var entries: [SegmentFooter.Entry] = []
+    /// The offset of the end of the last record.
     var recordsEnd = UInt64(DiskFormat.headerBytes)
     /// Forgotten entries with a record in a segment of the other queue that was opened after this
     /// one.

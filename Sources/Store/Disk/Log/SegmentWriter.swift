@@ -63,6 +63,8 @@ struct SegmentWriter {
 
     /// Protects records in files that cannot be opened now: a later start may read them, so no mark
     /// that may cover them is dropped.
+    ///
+    /// Files beyond the plan are removed.
     mutating func retainMarksForUnreadableFiles() throws(DiskFile.Failure) {
         for number in try SegmentFiles.numbers(in: volume) {
             guard files.indices.contains(number) else {
@@ -213,6 +215,8 @@ struct SegmentWriter {
     // MARK: Segments
 
     /// Prepares a segment for records: allocates its file in full and syncs a header.
+    ///
+    /// If there is a segment to close in the queue, its footer is written before.
     mutating func open(
         _ id: SegmentID, _ queue: SegmentQueue, sequence: UInt64, closing: SegmentID?, now: Int64
     ) throws(DiskFile.Failure) {
@@ -247,6 +251,7 @@ struct SegmentWriter {
         _ = try file(of: missing)
     }
 
+    /// Returns the file of a segment, which is created with all its blocks if it is missing.
     private mutating func file(of number: Int) throws(DiskFile.Failure) -> any VolumeFile {
         if let known = files[number].file { return known }
         let file = try volume.open(SegmentFiles.name(number), creates: true)
@@ -311,6 +316,7 @@ struct SegmentWriter {
         try? close(queue)
     }
 
+    /// Closes the open segment of a queue, if there is one, and writes its footer.
     private mutating func close(_ queue: SegmentQueue) throws(DiskFile.Failure) {
         guard let segment = openSegments.removeValue(forKey: queue) else { return }
         allocator.segmentClosed(segment.id)

@@ -14,7 +14,7 @@ extension Outside {
             try page.wait(for: "document.activeElement.id === 'token-field'")
             for (token, words) in [
                 ("", "Enter the token"), ("two words", "A token has no spaces"),
-                ("nobody-has-this-one", "This node did not accept that token."),
+                ("nobody-has-this-one", "This node did not accept the token."),
             ] {
                 try field.clear()
                 try field.type(token)

@@ -25,7 +25,7 @@ extension Outside {
             try stage.restart(2)
             try stage.settle(stage.nodes)
             #expect(try ClusterStage.id(of: stage.nodes[2]) != id)
-            #expect(stage.nodes[2].lineCount(containing: "has two contents") == 1)
+            #expect(stage.nodes[2].lineCount(containing: "contradicts another copy of record") == 1)
             #expect(stage.nodes[2].lineCount(containing: "every entry is revalidated once") == 1)
         }
 
