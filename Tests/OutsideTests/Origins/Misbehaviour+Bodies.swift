@@ -216,7 +216,7 @@ extension Misbehaviour {
         .init(
             "closes the connection used again, and the one after it",
             first + [.awaitRequestHead, .close], [.awaitRequestHead, .close],
-            seen: .problem(502, "origin-answer-truncated"), logged: "without an answer"),
+            seen: .problem(502, "origin-answer-truncated"), logged: "without a response"),
         .init(
             "answers what nobody asked, on an idle connection", first + whole,
             [.awaitRequestHead] + whole, seen: .image(isStored: true), logged: nil),
