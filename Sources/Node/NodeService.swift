@@ -207,7 +207,8 @@ final class NodeService: Service {
     ///
     /// - Parameters:
     ///   - step: the step.
-    ///   - isTaken: the outcome of the handoff that has been started; `nil` if there is no cluster.
+    ///   - isTaken: the outcome of the handoff that has been started, true if every entry was
+    ///     taken; `nil` without a cluster, or for another step.
     ///   - node: the node.
     ///   - timeKeeper: the loop that runs timers.
     private func perform(

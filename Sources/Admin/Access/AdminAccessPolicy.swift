@@ -23,7 +23,7 @@ package struct AdminAccessPolicy: Hashable, Sendable {
     /// The tokens that are accepted; empty if none is configured.
     package var grants: [Grant]
 
-    /// Creates a policy that accepts the tokens of `grants`.
+    /// Creates a policy that accepts the tokens of `grants`; without any, callers need no token.
     package init(grants: [Grant] = []) {
         self.grants = grants
     }

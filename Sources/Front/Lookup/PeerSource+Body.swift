@@ -28,7 +28,8 @@ extension PeerSource {
         return true
     }
 
-    /// The name under which the response is stored here.
+    /// The name under which the response is stored here: ``name``, or that of its variant; never
+    /// `nil`.
     private var entryName: EntryName? { placement.name(primary: name) }
 
     /// True if the response is worth storing in memory: this node owns it, it is popular or shared

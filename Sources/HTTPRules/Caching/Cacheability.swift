@@ -32,8 +32,8 @@ package enum NotStoredReason: Hashable, Sendable {
     case varyWildcard
     /// The media type is not one that is stored.
     case contentType
-    /// The response could never be reused: it has no lifetime or always needs validation, and it
-    /// has no validator.
+    /// The response of a site could never be reused: it has no lifetime or always needs validation,
+    /// and it has no validator.
     case neverReusable
 }
 

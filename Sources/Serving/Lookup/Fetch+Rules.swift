@@ -63,8 +63,8 @@ extension Fetch {
         updateBackpressure(&effects)
     }
 
-    /// Charges `elapsed` to a reader that is the slowest, or has not moved and so will soon be the
-    /// slowest.
+    /// Charges `elapsed` to a reader that is the slowest, or has not moved since the last call and
+    /// so will soon be the slowest; never to one that has read everything received.
     mutating func addBlockingTime(_ index: Int, _ elapsed: Interval) {
         let position = readers[index].position
         let isSlow = position == retainedOffset || position == readers[index].lastPosition

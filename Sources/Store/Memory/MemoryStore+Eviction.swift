@@ -143,7 +143,8 @@ extension MemoryStore {
         account.setLimit(target)
     }
 
-    /// Sets the maximum number of entries; a lower one in steps, evicting down to each.
+    /// Sets the maximum number of entries, 0 for no limit; a lower one in steps, evicting down to
+    /// each.
     private func lowerEntries(to target: Int) {
         var hasMore = true
         while hasMore, target > 0, count > target {

@@ -61,7 +61,8 @@ final class ChurnCatalog: Sendable {
         generations.withLock { ChurnImage(place: place, generation: $0[place], seed: seed) }
     }
 
-    /// Returns the image of a path; `nil` if there is none.
+    /// Returns the image of a path, whether its generation is the current one or not; `nil` if the
+    /// path names no slot.
     func image(atPath path: Substring) -> ChurnImage? {
         let parts = path.dropFirst(3).split(separator: ".")
         guard path.hasPrefix("/i/"), parts.count == 2, let place = Int(parts[0]),
