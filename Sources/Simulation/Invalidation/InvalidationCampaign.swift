@@ -117,49 +117,49 @@ package struct InvalidationCampaign: Sendable {
 /// A deliberate fault of simulated nodes, which the checker must detect.
 package enum InvalidationMutation: String, CaseIterable, Hashable, Sendable {
     /// A restarted process reuses the id of the former one.
-    case numberReused = "number reused after a crash"
+    case numberReused = "process id reused after a crash"
     /// A fenced node removes members that it does not reach.
-    case removalWhileFenced = "forgetting while fenced"
+    case removalWhileFenced = "members removed while fenced"
     /// A node counts as current when one voter has responded.
     case catchUpFromOneMember = "catch-up from one member"
     /// A contact is dated by the arrival of the response instead of the sending of the request.
-    case contactTimedFromResponse = "contact timed from the answer"
+    case contactTimedFromResponse = "contact timed from the response"
     /// A record that is re-inserted when its segment is reclaimed gets a new version.
-    case newVersionOnReinsertion = "re-stamp on re-insertion"
+    case newVersionOnReinsertion = "new version on re-insertion"
     /// Entries get versions with an epoch that is not on disk, so that the next start has the same.
-    case versionBeforeBootEpoch = "stamp before boot epoch"
+    case versionBeforeBootEpoch = "version before the boot epoch is on disk"
     /// A mark is dropped when its record is confirmed.
     case markDroppedAtConfirmation = "mark dropped at confirmation"
     /// A receipt considers the voters alone.
-    case receiptWithoutJoiners = "receipt without joiners"
+    case receiptWithoutJoiners = "receipt without joining nodes"
     /// A validation freshens with the version of its arrival.
-    case lateValidationFreshens = "a 304 begun before a purge freshens"
+    case lateValidationFreshens = "304 to a request from before a purge freshens"
     /// A response opens the fence before everything that it lists is applied.
-    case responseTrustedBeforeApplied = "an answer trusted before it is applied"
+    case responseTrustedBeforeApplied = "response trusted before it is applied"
     /// The fence is a flag set by a timer.
     case fenceAsTimer = "fence as a timer"
     /// A purge of an unknown kind has no effect.
     case unknownPurgeSkipped = "unknown purge skipped"
     /// A request that arrives after a purge joins a fetch that began before it.
-    case joiningOlderFetch = "joining a fetch begun before the purge"
+    case joiningOlderFetch = "request joins a fetch from before the purge"
     /// A starting node forms a cluster of its own if nothing responds.
-    case bootstrapOnSilence = "a cluster opened by silence"
+    case bootstrapOnSilence = "cluster formed because nothing responds"
     /// A leaving node is removed while it still serves clients.
-    case leaveBeforeRequestsFinish = "forgotten before its doors are closed"
+    case leaveBeforeRequestsFinish = "leaving node removed while it serves"
     /// A voter that was replaced by another of its name remains a voter.
-    case replacedVotersStay = "who was replaced stays counted"
+    case replacedVotersStay = "replaced voter remains a voter"
     /// A node that follows a recovered voter set continues to trust its stored entries.
-    case recoveryTrustsStoredEntries = "a recovered count with what was held before"
+    case recoveryTrustsStoredEntries = "stored entries trusted after a recovery"
     /// The operator removes a majority, and the purges that only that majority knew are lost.
-    case majorityRemoved = "a majority forgotten by order"
+    case majorityRemoved = "majority removed by the operator"
     /// A directory that is an older copy is accepted as the member's.
-    case restoredCopyAccepted = "an older copy of a directory taken for the member's"
+    case restoredCopyAccepted = "older copy of a directory accepted"
     /// The marks of records are dropped together with the records.
-    case marksDroppedWithRecords = "marks gone with their records"
+    case marksDroppedWithRecords = "marks dropped with their records"
     /// The mark of a URL that is being fetched is dropped because no entry is stored.
-    case markDroppedDuringFetch = "a mark gone while its URL is fetched"
+    case markDroppedDuringFetch = "mark dropped while its URL is fetched"
     /// The mark of a URL that is on disk is dropped because memory does not hold it.
-    case markDroppedWhileOnDisk = "a mark gone while the disk has its URL"
+    case markDroppedWhileOnDisk = "mark dropped while its URL is on disk"
 
     /// The part of the fault that the fence itself implements.
     var fenceMutations: Fence.Mutations {

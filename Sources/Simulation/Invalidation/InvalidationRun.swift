@@ -94,7 +94,9 @@ struct InvalidationRun: Sendable {
                 where other != index && !nodes[other].replica.isCurrent(at: now) {
                     fail("node \(other) is fenced while \(index) is replaced")
                 }
-                if now > limit { fail("who replaces \(index) is not counted: \(health.problems)") }
+                if now > limit {
+                    fail("the replacement of \(index) is not a voter: \(health.problems)")
+                }
             } while !hasFailed && !health.isHealthy
         }
     }
@@ -181,7 +183,7 @@ struct ClusterHealth: Sendable {
         if !node.acceptsClients(world.scenario.mutation) { found.append("serves nobody") }
         if !node.replica.hasOpenWindow(at: world.now) { found.append("is fenced") }
         let count = node.voterSet?.members.count ?? 0
-        if count != world.members.count { found.append("counts \(count)") }
+        if count != world.members.count { found.append("has \(count) voters") }
         // Nodes retire the streams of dead processes at different times.
         let processes = Set(knownPositions.map(\.process))
         let common = exchange.syncedPositions.filter { processes.contains($0.process) }

@@ -188,7 +188,7 @@ struct SimulatedWorld: Sendable {
         fail(
             "node \(replica.index) served key \(entry.key) version \(entry.contentVersion) of "
                 + "\(oracle.version(of: entry.key)), version \(version.epoch).\(version.count), "
-                + "current \(isCurrent), counted \(isCounted): \(fault)")
+                + "current \(isCurrent), voter \(isCounted): \(fault)")
     }
 
     // MARK: Log and coverage
