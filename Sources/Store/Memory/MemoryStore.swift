@@ -2,29 +2,29 @@ package import Ground
 import Synchronization
 import Tiers
 
+/// Settings of a ``MemoryStore``.
+package struct MemoryStoreSettings: Sendable {
+    /// The limit in bytes, everything included.
+    package var limitBytes: Int
+    /// Maximum number of entries; 0 for no limit.
+    package var entriesMax: Int
+    /// Number of shards, a power of two.
+    package var shardCount: Int
+
+    /// Creates settings from their parts.
+    package init(limitBytes: Int, entriesMax: Int = 0, shardCount: Int = 16) {
+        precondition(shardCount > 0 && shardCount & (shardCount - 1) == 0, "no power of two")
+        self.limitBytes = limitBytes
+        self.entriesMax = entriesMax
+        self.shardCount = shardCount
+    }
+}
+
 /// The memory tier of a node: entries by normalised URL, in shards, under one limit; thread-safe.
 ///
 /// A look-up takes one shard's lock and nothing else. The limits on bytes and entries are strict:
 /// space is reserved before anything is held, and if that fails, the response is not stored.
 package final class MemoryStore: Sendable {
-    /// Settings of a ``MemoryStore``.
-    package struct Settings: Sendable {
-        /// The limit in bytes, everything included.
-        package var limitBytes: Int
-        /// Maximum number of entries; 0 for no limit.
-        package var entriesMax: Int
-        /// Number of shards, a power of two.
-        package var shardCount: Int
-
-        /// Creates settings from their parts.
-        package init(limitBytes: Int, entriesMax: Int = 0, shardCount: Int = 16) {
-            precondition(shardCount > 0 && shardCount & (shardCount - 1) == 0, "no power of two")
-            self.limitBytes = limitBytes
-            self.entriesMax = entriesMax
-            self.shardCount = shardCount
-        }
-    }
-
     /// The account of the tier's bytes.
     package let account: MemoryAccount
     /// The invalidations of the node.
@@ -47,7 +47,8 @@ package final class MemoryStore: Sendable {
 
     /// Creates an empty store; `hashing` is keyed with secrets of this process.
     package init(
-        _ settings: Settings, hashing: KeyedHash, marks: InvalidationIndex = InvalidationIndex()
+        _ settings: MemoryStoreSettings, hashing: KeyedHash,
+        marks: InvalidationIndex = InvalidationIndex()
     ) {
         self.marks = marks
         account = MemoryAccount(limit: settings.limitBytes)
