@@ -2,7 +2,7 @@
 import PackageDescription
 
 /// Every room is compiled with the same settings; a warning is an error.
-let house: [SwiftSetting] = [
+let common: [SwiftSetting] = [
     .enableUpcomingFeature("ExistentialAny"),
     .enableUpcomingFeature("MemberImportVisibility"),
     .enableUpcomingFeature("InternalImportsByDefault"),
@@ -11,17 +11,17 @@ let house: [SwiftSetting] = [
     .treatAllWarnings(as: .error),
 ]
 
-/// Tests are compiled without optimisation in every configuration, but for those that reckon longer
-/// than it takes to compile them.
+/// Tests are compiled without optimisation in every configuration, except those that run longer
+/// without it than the compiler takes.
 let unoptimised: [SwiftSetting] =
-    house + [
+    common + [
         .unsafeFlags(["-Onone", "-no-emit-module-separately-wmo"], .when(configuration: .release))
     ]
-let optimised: [SwiftSetting] = house + [.unsafeFlags(["-O"], .when(configuration: .debug))]
-let reckoning: Set = ["StoreTests", "TiersTests", "TidyTests"]
+let optimised: [SwiftSetting] = common + [.unsafeFlags(["-O"], .when(configuration: .debug))]
+let longRunning: Set = ["StoreTests", "TiersTests", "TidyTests"]
 
-/// `NUTHATCH_FUZZ=1` (set by deploy/fuzz) adds the fuzz targets and compiles every room with
-/// coverage for libFuzzer.
+/// `NUTHATCH_FUZZ=1` (set by deploy/fuzz) adds the program `fuzz` and compiles every room, and the
+/// fuzz targets, with coverage for libFuzzer.
 let fuzzing = Context.environment["NUTHATCH_FUZZ"] == "1"
 let coverage: [SwiftSetting] =
     fuzzing ? [.unsafeFlags(["-sanitize=fuzzer,address", "-parse-as-library"])] : []
@@ -44,17 +44,17 @@ func room(_ name: String, uses: [String], _ packages: [Target.Dependency] = []) 
         name: name,
         dependencies: uses.map { .init(stringLiteral: $0) } + packages,
         resources: resources[name] ?? [],
-        swiftSettings: house + coverage)
+        swiftSettings: common + coverage)
 }
 
 func program(_ name: String, uses: [String], _ packages: [Target.Dependency] = []) -> Target {
     .executableTarget(
         name: name,
         dependencies: uses.map { .init(stringLiteral: $0) } + packages,
-        swiftSettings: house)
+        swiftSettings: common)
 }
 
-/// What targets have beside their code.
+/// The resources of targets.
 let resources: [String: [Resource]] = [
     "ClientTests": [.copy("Console/Screens")],
     "ServingTests": [.copy("Scripts")],
@@ -69,7 +69,7 @@ func tests(_ name: String, of uses: [String], _ packages: [Target.Dependency] = 
         name: name,
         dependencies: uses.map { .init(stringLiteral: $0) } + packages,
         resources: resources[name] ?? [],
-        swiftSettings: reckoning.contains(name) ? optimised : unoptimised)
+        swiftSettings: longRunning.contains(name) ? optimised : unoptimised)
 }
 
 let package = Package(
@@ -192,7 +192,7 @@ let package = Package(
                 "Telemetry", "Ground", "COpenSSL", nioCore,
             ],
             path: "Tests/Fuzzers",
-            swiftSettings: fuzzing ? house + coverage : unoptimised),
+            swiftSettings: fuzzing ? common + coverage : unoptimised),
         tests("FuzzerTests", of: ["Fuzzers", "Ground", "Trials"]),
         .target(name: "Trials", path: "Tests/Trials", swiftSettings: unoptimised),
         .target(
@@ -200,7 +200,7 @@ let package = Package(
             swiftSettings: unoptimised),
         .target(
             name: "Harness", dependencies: [nioCore, nioPosix], path: "Tests/Harness",
-            swiftSettings: house),
+            swiftSettings: common),
     ],
     // For #embed.
     cLanguageStandard: .c2x
@@ -219,6 +219,6 @@ if fuzzing {
     package.targets.append(
         .executableTarget(
             name: "fuzz", dependencies: ["Fuzzers"], path: "Tests/FuzzProgram",
-            swiftSettings: house + coverage,
+            swiftSettings: common + coverage,
             linkerSettings: [.unsafeFlags(["-sanitize=fuzzer,address"])]))
 }

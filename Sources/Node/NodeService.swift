@@ -286,21 +286,21 @@ final class NodeService: Service {
     /// Opens the admin port, if it is configured; it responds before the ports for clients are
     /// open.
     private func openAdminPort(
-        of node: NodeCore, on group: MultiThreadedEventLoopGroup, into doorways: inout [Listener]
+        of node: NodeCore, on group: MultiThreadedEventLoopGroup, into listeners: inout [Listener]
     ) async throws {
         guard let address = configuration.adminListen else { return }
-        doorways.append(try await Listener.install(address, .admin, to: node, on: group))
+        listeners.append(try await Listener.install(address, .admin, to: node, on: group))
     }
 
     /// Opens the ports for clients.
     private func openPorts(
-        of node: NodeCore, on group: MultiThreadedEventLoopGroup, into doorways: inout [Listener]
+        of node: NodeCore, on group: MultiThreadedEventLoopGroup, into listeners: inout [Listener]
     ) async throws {
         for address in configuration.listen {
-            doorways.append(try await Listener.install(address, .data, to: node, on: group))
+            listeners.append(try await Listener.install(address, .data, to: node, on: group))
         }
         for address in configuration.plainListen {
-            doorways.append(
+            listeners.append(
                 try await Listener.install(address, .data, isPlain: true, to: node, on: group))
         }
         logger.info(
@@ -308,8 +308,8 @@ final class NodeService: Service {
             metadata: [
                 "loops": .stringConvertible(node.contexts.count),
                 "listen": .array(
-                    doorways.filter { $0.plane == .data }.map { .string($0.description) }),
-                "admin": "\(doorways.first { $0.plane == .admin }?.description ?? "off")",
+                    listeners.filter { $0.plane == .data }.map { .string($0.description) }),
+                "admin": "\(listeners.first { $0.plane == .admin }?.description ?? "off")",
                 "connections_max": .stringConvertible(
                     node.settings.connectionLimits.connectionsMax),
             ])

@@ -5,7 +5,7 @@ import Simulation
 struct VoterSetCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "count",
-        abstract: "Explores every run of a small cluster that counts and forgets members.",
+        abstract: "Explores every run of a small cluster that adds and forgets voters.",
         discussion: """
             Exits with status 1 if a generation can have two sets, or if a node can be proven \
             current without a purge that was durable a fence earlier; then prints a shortest run. \

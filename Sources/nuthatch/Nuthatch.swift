@@ -7,7 +7,7 @@ import NodeConfiguration
 struct Nuthatch: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "nuthatch",
-        abstract: "A cache node for images.",
+        abstract: "A cache node for images and sites.",
         discussion: """
             serve runs a node; the other commands query running nodes, sign URLs and check \
             settings. Output is tables for people, or JSON for programs (--json). The help of each \

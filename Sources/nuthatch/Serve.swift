@@ -5,7 +5,7 @@ import NodeConfiguration
 /// The command `nuthatch serve`, which runs a node.
 struct Serve: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Serve images until SIGTERM or SIGINT.",
+        abstract: "Serve images and sites until SIGTERM or SIGINT.",
         discussion: """
             A flag overrides its environment variable, which overrides the key of the same name in \
             the file named by --config, which overrides the default. The blocks sites and images \

@@ -99,7 +99,7 @@ package final class NodeProcess: Sendable {
 
     /// Starts the nodes of a cluster concurrently.
     ///
-    /// No node founds a cluster before all the peers that it was given have replied.
+    /// No node forms a cluster before all its peers have replied.
     ///
     /// - Returns: The nodes, all ready.
     package static func cluster(
