@@ -63,7 +63,7 @@ package struct Commands: Sendable {
     /// Repeats a request until `isDone` is true of its document or `deadline` is near.
     ///
     /// - Parameters:
-    ///   - question: the request.
+    ///   - request: the request.
     ///   - client: the client that sends it.
     ///   - first: the reply so far.
     ///   - deadline: the time when the last reply is returned, whatever it is.
@@ -72,16 +72,18 @@ package struct Commands: Sendable {
     /// - Returns: the last reply.
     /// - Throws: the error of a request.
     func poll<Document: Decodable>(
-        _ question: NodeRequest, _ client: NodeClient, after first: Reply<Document>,
+        _ request: NodeRequest, _ client: NodeClient, after first: Reply<Document>,
         until deadline: Instant, isDone: (Document) -> Bool, progress: (Document, Int) -> TextLine
     ) throws(CommandError) -> Reply<Document> {
         var last = first
         var pause = Interval.milliseconds(20)
-        while !isDone(last.document), BootClock.now() + pause < deadline {
+        while !isDone(last.document) {
+            let now = BootClock.now()
+            guard now < deadline else { break }
             console.showProgress { progress(last.document, $0) }
-            BootClock.pause(pause)
+            BootClock.pause(min(pause, deadline - now))
             pause = min(.milliseconds(250), pause + pause)
-            last = try client.send(question, as: Document.self)
+            last = try client.send(request, as: Document.self)
         }
         return last
     }

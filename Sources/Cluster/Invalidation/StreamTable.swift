@@ -96,8 +96,10 @@ struct StreamTable: Sendable {
         processes.compactMap { stream(of: $0)?.syncedPosition }.filter { $0.count > 0 }
     }
 
-    /// Returns true if the position is in a live stream; what members report of others is of no
-    /// use.
+    /// Returns true if the position is in a live stream.
+    ///
+    /// Reports of other streams are not kept: a stream that gets a place later shows a member as
+    /// pending until its next report, or until it connects again. A process's own stream is live.
     func isLive(_ position: StreamPosition) -> Bool { index(of: position.process) != nil }
 
     /// Returns true if the position is in a retired stream, which was applied completely.
