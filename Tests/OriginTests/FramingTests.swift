@@ -119,7 +119,7 @@ struct FramingTests {
             [.send(ok + "Transfer-Encoding: chunked\r\nContent-Length: 3\r\n\r\n0\r\n\r\n")],
             body: "",
             .failed(
-                .malformed("The answer has both Content-Length and Transfer-Encoding."))),
+                .malformed("The response has both Content-Length and Transfer-Encoding."))),
         Answer(
             "no HTTP", [.send("SSH-2.0-OpenSSH_9.2\r\n")], body: "",
             .failed(.malformed("The status line is malformed."))),

@@ -52,19 +52,20 @@ struct ConnectionOutput {
         context?.channel.queuedBytes ?? queuedBytes
     }
 
-    /// Starts to watch a client that has not read everything after a flush.
+    /// Starts to watch a client that has not read everything after a flush; `limit` is
+    /// `sendTimeout`.
     @inline(__always)
-    mutating func watchStall(_ context: ChannelHandlerContext, _ settings: NodeSettings) {
+    mutating func watchStall(_ context: ChannelHandlerContext, _ limit: Interval) {
         guard queuedBytes > 0, !stall.isActive else { return }
-        stall.begin(bufferedBytes(context), SystemClock.now(), settings)
+        stall.begin(bufferedBytes(context), SystemClock.now(), limit)
     }
 
-    /// Returns true if the client has read nothing for `sendTimeout`.
+    /// Returns true if the client has read nothing for `limit`, which is `sendTimeout`.
     @inline(__always)
     mutating func hasStalled(
-        _ context: ChannelHandlerContext?, _ now: Instant, _ settings: NodeSettings
+        _ context: ChannelHandlerContext?, _ now: Instant, _ limit: Interval
     ) -> Bool {
-        stall.isActive && !stall.checkProgress(bufferedBytes(context), now, settings)
+        stall.isActive && !stall.checkProgress(bufferedBytes(context), now, limit)
     }
 }
 
@@ -78,10 +79,10 @@ struct WriteStall {
     /// True while bytes wait for the socket.
     var isActive: Bool { queuedBytes != nil }
 
-    /// Starts the detection with `bytes` queued.
-    mutating func begin(_ bytes: Int, _ now: Instant, _ settings: NodeSettings) {
+    /// Starts the detection with `bytes` queued, of which the client must read some within `limit`.
+    mutating func begin(_ bytes: Int, _ now: Instant, _ limit: Interval) {
         queuedBytes = bytes
-        deadline = now + settings.sendTimeout
+        deadline = now + limit
     }
 
     /// Stops the detection, because the socket has accepted everything.
@@ -89,10 +90,10 @@ struct WriteStall {
         queuedBytes = nil
     }
 
-    /// Returns false if the client has read nothing for `sendTimeout`; `bytes` are queued now, and
-    /// a change of their number starts the time again.
-    mutating func checkProgress(_ bytes: Int, _ now: Instant, _ settings: NodeSettings) -> Bool {
-        if bytes != queuedBytes { begin(bytes, now, settings) }
+    /// Returns false if the client has read nothing for `limit`; `bytes` are queued now, and a
+    /// change of their number starts the time again.
+    mutating func checkProgress(_ bytes: Int, _ now: Instant, _ limit: Interval) -> Bool {
+        if bytes != queuedBytes { begin(bytes, now, limit) }
         return now < deadline
     }
 

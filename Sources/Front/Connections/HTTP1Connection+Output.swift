@@ -68,7 +68,7 @@ extension HTTP1Connection: ResponseWriter {
         guard output.hasUnflushed, let context else { return }
         output.hasUnflushed = false
         if output.writer.flush(context) { socketDrained() }
-        output.watchStall(context, settings)
+        output.watchStall(context, loopContext.settings.sendTimeout)
     }
 
     func close() {

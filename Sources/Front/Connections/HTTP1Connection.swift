@@ -165,7 +165,7 @@ final class HTTP1Connection: ChannelDuplexHandler, RemovableChannelHandler, Clie
 extension HTTP1Connection {
     /// Checks the deadlines; called every ``EventLoopContext/tick``.
     func ticked(_ now: Instant) {
-        if output.hasStalled(context, now, settings) {
+        if output.hasStalled(context, now, loopContext.settings.sendTimeout) {
             loopContext.counters.add(.timeoutsSend)
             return abort()
         }

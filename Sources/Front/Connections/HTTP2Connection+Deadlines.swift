@@ -7,7 +7,7 @@ import Wire
 /// Management by the event loop context.
 extension HTTP2Connection: ClientConnection {
     func ticked(_ now: Instant) {
-        if output.hasStalled(context, now, settings) {
+        if output.hasStalled(context, now, loopContext.settings.sendTimeout) {
             loopContext.counters.add(.timeoutsSend)
             return abort()
         }

@@ -191,7 +191,7 @@ final class HTTP2Connection: ChannelDuplexHandler, MissSchedulerWaiter {
         }
         loopContext.counters.add(.sentBytes, output.queuedBytes - queuedBefore)
         if output.writer.flush(context) { socketDrained() }
-        output.watchStall(context, settings)
+        output.watchStall(context, loopContext.settings.sendTimeout)
         if session.isFinished { beginEnding() }
     }
 

@@ -217,6 +217,9 @@ package struct CatchUpQueue {
     /// Creates an empty queue.
     package init() {}
 
+    /// True if no query waits.
+    package var isEmpty: Bool { waiters.isEmpty }
+
     /// Adds a query of `requester`, and drops the oldest ones if their time has passed.
     ///
     /// - Parameters:
@@ -236,7 +239,6 @@ package struct CatchUpQueue {
     /// Removes and returns the completions of all queries whose peers this node no longer lags
     /// behind.
     package mutating func takeReady(isBehind: (NodeID) -> Bool) -> [@Sendable () -> Void] {
-        guard !waiters.isEmpty else { return [] }
         let ready = waiters.filter { !isBehind($0.requester) }
         waiters.removeAll { !isBehind($0.requester) }
         return ready.map(\.completion)

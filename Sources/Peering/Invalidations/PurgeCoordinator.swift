@@ -132,8 +132,7 @@ package final class PurgeCoordinator: Sendable {
         onVoterSet.withLock { $0 = listener }
     }
 
-    /// Marks the journal as lost, so that the next start becomes another member and assumes that it
-    /// lacks invalidations.
+    /// Marks the journal as lost, so that the next start becomes another member.
     func abandonIdentity() { journal.abandon() }
 
     /// Begins a new journal if the disk tier has opened another directory; called periodically.
@@ -296,13 +295,14 @@ package final class PurgeCoordinator: Sendable {
     private func takeFinishedWaiters(_ state: inout State, _ wakes: Bool) -> [@Sendable () -> Void]
     {
         let settled = state.exchange.isMembershipComplete ? state.settledUpTo : 0
-        var woken = receipts.withLock { receipts -> [@Sendable () -> Void] in
+        let woken = receipts.withLock { receipts -> [@Sendable () -> Void] in
             receipts.progress = .init(issued: state.issuedUpTo, settled: settled)
             guard wakes else { return [] }
             return receipts.takeConfirmed { Self.isConfirmed($0, $1, state.exchange) }
         }
-        if wakes { woken += state.catchUpQueue.takeReady(isBehind: state.exchange.isBehind) }
-        return woken
+        // The function copies the replication: not without need.
+        guard wakes, !state.catchUpQueue.isEmpty else { return woken }
+        return woken + state.catchUpQueue.takeReady(isBehind: state.exchange.isBehind)
     }
 
     /// Schedules the next tick, unless one is scheduled that is not later.

@@ -291,7 +291,7 @@ package enum ResponseParseError: Hashable, Sendable {
         case .unexpectedSwitch: "The origin switches protocols unexpectedly."
         case .invalidContentLength: "Content-Length is not one decimal number."
         case .repeatedContentLength: "The response has more than one Content-Length field."
-        case .lengthAndCoding: "The answer has both Content-Length and Transfer-Encoding."
+        case .lengthAndCoding: "The response has both Content-Length and Transfer-Encoding."
         case .codingNotAllowed:
             "Transfer-Encoding is not allowed in HTTP/1.0 or in a 1xx response."
         case .transferEncoding: "Transfer-Encoding is not chunked, the only coding requested."
