@@ -35,13 +35,13 @@ extension TrapRule {
                 "Store/Disk/Log/DiskLog+Storing": 1, "Store/Disk/Log/SegmentFiles": 1,
                 "Store/Disk/Log/SegmentWriter": 1,
                 "Store/Marks/InvalidationIndex": 1, "Tiers/Disk/SegmentAllocator": 9,
-                "Tiers/Disk/SegmentRecovery": 2, "Tiers/Marks/VersionCounts": 1,
+                "Tiers/Disk/SegmentRecovery": 2, "Tiers/Marks/UnconfirmedMarks": 1,
                 "Wire/HTTP2/HTTP2Session": 2, "Wire/TLS/TLSSession+Data": 1,
             ]),
         Exception(
             reason: "Places and sizes that were reckoned here, from what is held.",
             files: [
-                "Cluster/Ring/Ring": 3, "Cluster/Ring/RingSlot": 1,
+                "Cluster/Ring/Ring": 4,
                 "Front/Requests/HeadWriter": 4, "Store/Disk/DiskVolume": 1,
                 "Store/Memory/MemoryAccount": 1, "Store/Memory/MemoryShard": 2,
                 "Store/Memory/StoredBody": 3, "Tiers/Disk/DiskIndex": 2,
