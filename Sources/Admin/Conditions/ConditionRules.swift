@@ -18,7 +18,7 @@ package enum ConditionRules {
     /// broken link, causes a few.
     static let failuresMin: UInt64 = 10
     /// Requests from which on the shortest window is judged.
-    static let requestsMin: UInt64 = 20
+    package static let requestsMin: UInt64 = 20
     /// The windows that shares are computed over; the first that has enough requests is used.
     ///
     /// The shortest shows a failure after ten seconds, and its end; the longest finds one at a site
@@ -110,8 +110,10 @@ extension ConditionRules {
         return facts.origins.compactMap { origin -> Finding? in
             let document = origin.document
             guard document.health != OriginHealth.ok.rawValue else { return nil }
-            let sites = facts.siteOrigins.filter { $0.origin == document.url }.map(\.site)
-            let failures = sites.lazy.compactMap { failures(ofSite: $0, facts) }.first
+            let sites =
+                origin.isOperatorConfigured
+                ? facts.siteOrigins.filter { $0.origin == document.url }.map(\.site) : []
+            let ofSite = sites.compactMap { failures(ofSite: $0, facts) }.first
             if !origin.isOperatorConfigured {
                 guard let all, UInt64(origin.bad) * 100 >= all.all * serverErrorsPercent else {
                     return nil
@@ -120,7 +122,7 @@ extension ConditionRules {
             let isDown = document.health == OriginHealth.down.rawValue
             let of = sites.isEmpty ? "" : " of \(list(sites))"
             let clients = origin.isOperatorConfigured
-                ? failures : all.map { "\($0.percent) % of the \($0.all) requests of \($0.time)" }
+                ? ofSite : all.map { "\($0.percent) % of the \($0.all) requests of \($0.time)" }
             let effect =
                 clients.map { "\($0) got a 5xx response" }
                 ?? (isDown

@@ -96,8 +96,8 @@ package struct TrafficWindow: Sendable {
 
 /// The traffic of the last hour in intervals of 10 s, and the samples of the last five minutes.
 ///
-/// The memory is bounded: 360 intervals of ten amounts, 29 kB, and 31 samples with every metric, 65
-/// kB, and 40 bytes for each site in each sample.
+/// The memory is bounded, see ``bytes``: 360 intervals of ten amounts, 29 kB, and 31 samples with
+/// every metric, 55 kB, and 32 bytes for each site in each sample.
 package struct TrafficHistory: Sendable {
     /// The amounts of an interval; the raw value is the index in an element of ``intervals``.
     enum Amount: Int, CaseIterable {
@@ -127,6 +127,16 @@ package struct TrafficHistory: Sendable {
 
     /// Creates a history without intervals.
     package init() {}
+
+    /// The bytes of all intervals and samples.
+    package var bytes: Int {
+        let ofSample = (Metric.allCases.count + LatencyBuckets.count) * MemoryLayout<UInt64>.size
+        return intervals.count * MemoryLayout<InlineArray<10, UInt64>>.size
+            + samples.reduce(0) { sum, sample in
+                sum + ofSample
+                    + sample.sites.count * MemoryLayout<TrafficSample.SiteCounts>.stride
+            }
+    }
 
     /// Returns true if an interval has ended at `uptime` that is not recorded.
     package func isDue(at uptime: Interval) -> Bool { Self.number(at: uptime) > newest }
