@@ -121,7 +121,8 @@ extension ConditionRules {
             }
             let isDown = document.health == OriginHealth.down.rawValue
             let of = sites.isEmpty ? "" : " of \(list(sites))"
-            let clients = origin.isOperatorConfigured
+            let clients =
+                origin.isOperatorConfigured
                 ? ofSite : all.map { "\($0.percent) % of the \($0.all) requests of \($0.time)" }
             let effect =
                 clients.map { "\($0) got a 5xx response" }
@@ -248,8 +249,7 @@ extension ConditionRules {
                     condition: Condition(
                         .joining, facts.now.uptime < .seconds(30) ? .warning : .critical,
                         "The node looks for its cluster"
-                            + (seeds.isEmpty ? "." : "; no reply from \(list(seeds)).")
-                            ,
+                            + (seeds.isEmpty ? "." : "; no reply from \(list(seeds))."),
                         advice: "Check the addresses in join. If no other node has a cluster, "
                             + "nuthatch members bootstrap forms one.",
                         alert: "NuthatchJoining")))
@@ -308,7 +308,8 @@ extension ConditionRules {
                         .diskSlow, .warning,
                         "\(late) of \(late + written) responses of the last \(text(recent.duration)) "
                             + "were not written because the disk is too slow.",
-                        advice: "Use a faster disk. A larger disk-queue-limit helps only with bursts.",
+                        advice:
+                            "Use a faster disk. A larger disk-queue-limit helps only with bursts.",
                         alert: "NuthatchDiskTooSlow")))
         }
         let metrics = facts.now.metrics
@@ -350,8 +351,10 @@ extension ConditionRules {
             guard left < min(30 * day, life / 3) else { return nil }
             let end =
                 left < 0
-                ? "has expired" : left < 2 * day ? "expires in \(left / 3600) h"
-                : "expires in \(left / day) days"
+                ? "has expired"
+                : left < 2 * day
+                    ? "expires in \(left / 3600) h"
+                    : "expires in \(left / day) days"
             return Finding(
                 condition: Condition(
                     .certificateExpiring, left < min(7 * day, life / 12) ? .critical : .warning,

@@ -124,7 +124,9 @@ extension NodeCore {
             row.responses = StatusCounts(counts)
             row.originReceivedBytes = counts[.originBytes]
             row.origins = policy.origin.map { [$0.url] } ?? []
-            let origin = origins.first { $0.isOperatorConfigured && row.origins == [$0.document.url] }
+            let origin = origins.first {
+                $0.isOperatorConfigured && row.origins == [$0.document.url]
+            }
             row.lastError = origin?.document.lastError
             row.health = origin?.document.health ?? row.health
             return row
@@ -261,6 +263,7 @@ extension OriginStatus {
     /// the last minute.
     fileprivate func recentOutcomes(now: Instant) -> OriginTraffic.Outcomes {
         let recent = traffic.outcomes(slots: 1, now: now)
-        return recent.all >= Int(ConditionRules.requestsMin) ? recent : traffic.outcomes(slots: 6, now: now)
+        return recent.all >= Int(ConditionRules.requestsMin)
+            ? recent : traffic.outcomes(slots: 6, now: now)
     }
 }

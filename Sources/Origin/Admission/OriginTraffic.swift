@@ -95,7 +95,8 @@ package struct OriginTraffic: Hashable, Sendable {
             failures[failure.metric, default: 0] &+= 1
             guard failure.concernsOrigin else { break }
             slots[slot].failed += 1
-            let detail = String(decoding: "\(failure)".utf8.prefix(Self.detailBytesMax), as: UTF8.self)
+            let detail = String(
+                decoding: "\(failure)".utf8.prefix(Self.detailBytesMax), as: UTF8.self)
             lastFailure = Failure(metric: failure.metric, detail: detail, at: now)
         case .abandoned: break
         }
