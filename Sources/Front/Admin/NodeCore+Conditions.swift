@@ -1,11 +1,14 @@
 import Admin
 import Ground
-import NodeConfiguration
+import HTTPRules
+package import NodeConfiguration
 import Origin
+import Peering
 import Platform
 import Store
 import Synchronization
 import Telemetry
+import Wire
 
 /// What the node remembers in order to tell operators of its faults: the traffic of the last hour,
 /// and since when conditions hold.
