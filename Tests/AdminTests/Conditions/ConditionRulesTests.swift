@@ -41,7 +41,7 @@ struct ConditionRulesTests {
         func facts(_ change: (inout NodeFacts) -> Void = { _ in }) -> NodeFacts {
             var facts = NodeFacts(now: sample)
             facts.history = history
-            facts.siteOrigins = [(site, origin)]
+            facts.siteOrigins = [site: origin]
             change(&facts)
             return facts
         }
