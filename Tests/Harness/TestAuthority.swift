@@ -71,11 +71,12 @@ package final class TestAuthority: Sendable {
     ///   - addresses: IP addresses.
     ///   - key: The type of key.
     ///   - years: The validity period, from the start of the first year to the start of the second.
+    ///   - daysLeft: The days until the end of the validity period; `nil` for the start of a year.
     /// - Returns: The files of the certificate and key.
     /// - Throws: `Failure`.
     package func leaf(
         _ name: String, hosts: [String] = [], addresses: [String] = [], key: Key = .ec,
-        years: Range<Int> = 2024..<2049
+        years: Range<Int> = 2024..<2049, daysLeft: Double? = nil
     ) throws -> Leaf {
         let leaf = Leaf(certificate: path("\(name).pem"), key: path("\(name).key"))
         let names = hosts.map { "DNS:\($0)" } + addresses.map { "IP:\($0)" }
@@ -89,7 +90,7 @@ package final class TestAuthority: Sendable {
             [
                 "ca", "-batch", "-notext", "-in", path("\(name).csr"), "-out", leaf.certificate,
                 "-extfile", path("\(name).ext"), "-startdate", "\(years.lowerBound)0101000000Z",
-                "-enddate", "\(years.upperBound)0101000000Z",
+                "-enddate", daysLeft.map(Self.end(in:)) ?? "\(years.upperBound)0101000000Z",
             ] + settings)
         // The authority's certificate is appended for clients that build the chain.
         let own = try Data(contentsOf: URL(fileURLWithPath: leaf.certificate))
@@ -124,6 +125,14 @@ package final class TestAuthority: Sendable {
     private func run(_ arguments: [String]) throws {
         let result = try Program.run(openssl, arguments)
         guard result.status == 0 else { throw Failure(output: result.errors) }
+    }
+
+    /// Returns the time in `days` as `openssl ca` reads it.
+    private static func end(in days: Double) -> String {
+        Date(timeIntervalSinceNow: days * 86_400).formatted(
+            .iso8601.timeSeparator(.omitted).dateSeparator(.omitted)
+        )
+        .replacing("T", with: "")
     }
 
     private static let leafFields = """
