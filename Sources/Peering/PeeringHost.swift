@@ -46,6 +46,11 @@ package protocol PeerService: AnyObject, Sendable {
         _ query: PeerQuery, on stream: UInt32, of connection: PeerConnection
     ) -> (any PeerQueryHandler)?
 
+    /// Returns this node's summary for its peers; `nil` if the node has stopped.
+    ///
+    /// Called on the hub's loop.
+    func makeSummary() -> MemberSummary?
+
     /// Applies the touches that a peer has sent.
     func touchesReceived(_ touches: [AgedTouch])
 

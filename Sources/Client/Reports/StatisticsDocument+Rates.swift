@@ -10,13 +10,6 @@ extension StatisticsDocument {
 }
 
 extension SourceCounts {
-    /// The responses that did not need a body from the origin for themselves.
-    package var hits: UInt64 { memory &+ disk &+ peer &+ revalidated &+ collapsed &+ stale }
-    /// The responses that the cache could have served: the hits, and those fetched from an origin.
-    package var cacheable: UInt64 { hits &+ origin }
-    /// All responses.
-    package var all: UInt64 { cacheable &+ passed &+ none }
-
     /// Returns true if a count is below that of `old`.
     func hasDecreased(since old: SourceCounts) -> Bool {
         merged(old) { $0 < $1 ? 1 : 0 } != SourceCounts()

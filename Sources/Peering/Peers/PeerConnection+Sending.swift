@@ -79,6 +79,15 @@ extension PeerConnection {
         }
     }
 
+    /// Sends this node's summary after everything sent before; drops it if it does not fit.
+    func send(_ summary: MemberSummary) {
+        onLoop { connection in
+            // The next one says more.
+            try? connection.link.send(summary)
+            connection.flush()
+        }
+    }
+
     /// Closes the connection with a reason, after the frames that wait; does nothing if it is
     /// closing already.
     func close(_ goodbye: Goodbye) {

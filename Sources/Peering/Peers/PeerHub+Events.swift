@@ -68,11 +68,12 @@ extension PeerHub {
             }
         }
         guard isChanged else { return }
-        let view = MemberView(membership, connections)
+        let (before, view) = (self.view, MemberView(membership, connections))
         published.withLock { $0 = view }
         host.purges?.membershipChanged(view)
         handoffSender.updateConnections(view.connections)
         ringUpdater.update(view.records)
+        reportView(view, before: before)
     }
 
     /// Counts and logs that a member has other settings for a site, so that both fetch from the

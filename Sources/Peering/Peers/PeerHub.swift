@@ -50,6 +50,10 @@ package final class PeerHub: @unchecked Sendable {
     private let sharedSecrets: Mutex<TLSPeerContext>
     /// The storage of ``view``.
     let published: Mutex<MemberView>
+    /// The storage of ``reports``.
+    let publishedReports = Mutex(PeerReports())
+    /// The repeated sending of this node's summary; `nil` before the start.
+    var summaryTask: RepeatedTask?
     /// The number of connection ids given out.
     private let connectionCount = Atomic<UInt64>(0)
     /// The id of this node.
@@ -171,6 +175,7 @@ package final class PeerHub: @unchecked Sendable {
             handoffSender.start()
             dialer.resolveSeeds(for: self)
             startJoining()
+            startSummaries()
             schedule()
         }
     }
@@ -190,6 +195,7 @@ package final class PeerHub: @unchecked Sendable {
             counters.add(.peerHandshakes)
             connections[id] = connection
             log.connectionOpened(connection.remote)
+            peerAccepted(connection, hello.member)
             handle(
                 .connectionOpened(
                     id, dialled: connection.dialled, hello.member, hello.incarnation))
@@ -232,11 +238,16 @@ package final class PeerHub: @unchecked Sendable {
     }
 
     /// Counts and logs a connection that failed before it was open, and reports a failed dial to
-    /// the membership; `dialled` is `nil` for an accepted connection.
-    func connectionFailed(_ remote: String, dialled: PeerAddress?, why: String) {
+    /// the membership; `dialled` is `nil` for an accepted connection, and `rejection` unless the
+    /// other end cannot be a peer.
+    func connectionFailed(
+        _ remote: String, dialled: PeerAddress?, why: String,
+        _ rejection: PeerRejections.Reason? = nil
+    ) {
         loop.execute { [self] in
             counters.add(.peerHandshakesFailed)
             log.connectionFailed(remote, why)
+            if let rejection { peerRejected(remote, dialled: dialled, rejection) }
             if let dialled {
                 joinWatch.addressFailed(dialled, reason: why)
                 handle(.dialFailed(dialled))
@@ -275,6 +286,7 @@ package final class PeerHub: @unchecked Sendable {
         loop.submit { [self] in
             isStopped = true
             timer?.cancel()
+            summaryTask?.cancel()
             dialer.stop()
             ringUpdater.stop()
             for id in connections.keys.sorted() { connections[id]?.close(Goodbye(.leaving)) }

@@ -248,3 +248,53 @@ extension Unicode.Scalar {
         }
     }
 }
+
+/// The latest summary of each other member.
+package struct MemberSummaryTable: Sendable {
+    /// A received summary.
+    package struct Entry: Hashable, Sendable {
+        /// The summary.
+        package let summary: MemberSummary
+        /// The process that has sent it.
+        private let process: ProcessID
+        private let receivedAt: Instant
+
+        /// Creates an entry from its parts.
+        fileprivate init(_ summary: MemberSummary, process: ProcessID, receivedAt: Instant) {
+            self.summary = summary
+            self.process = process
+            self.receivedAt = receivedAt
+        }
+
+        /// Returns the age of the summary; `nil` if it is older than ``ageMax``, or of another
+        /// process than the member's present one.
+        package func age(of process: ProcessID, now: Instant) -> Interval? {
+            let age = max(.zero, now - receivedAt)
+            return process == self.process && age <= ageMax ? age : nil
+        }
+    }
+
+    private var entries: [NodeID: Entry] = [:]
+
+    /// The age up to which a summary describes the present.
+    package static let ageMax = Interval.seconds(60)
+
+    /// Creates an empty table.
+    package init() {}
+
+    /// The number of members with a summary.
+    package var count: Int { entries.count }
+
+    /// Returns the latest summary of a member; `nil` if it has sent none.
+    package subscript(id: NodeID) -> Entry? { entries[id] }
+
+    /// Records a summary in place of the former one of the same member.
+    package mutating func receive(_ summary: MemberSummary, from member: Member, now: Instant) {
+        entries[member.id] = Entry(summary, process: member.process, receivedAt: now)
+    }
+
+    /// Drops the summaries of all members but `members`.
+    package mutating func retain(_ members: Set<NodeID>) {
+        entries = entries.filter { members.contains($0.key) }
+    }
+}
