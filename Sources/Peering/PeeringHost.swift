@@ -46,10 +46,9 @@ package protocol PeerService: AnyObject, Sendable {
         _ query: PeerQuery, on stream: UInt32, of connection: PeerConnection
     ) -> (any PeerQueryHandler)?
 
-    /// Returns this node's summary for its peers; `nil` if the node has stopped.
-    ///
-    /// Called on the hub's loop.
-    func makeSummary() -> MemberSummary?
+    /// Adds the node's counters, its state and the digests of its sites to a summary that has the
+    /// rest.
+    func complete(_ summary: inout MemberSummary)
 
     /// Applies the touches that a peer has sent.
     func touchesReceived(_ touches: [AgedTouch])

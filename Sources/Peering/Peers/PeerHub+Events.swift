@@ -73,7 +73,15 @@ extension PeerHub {
         host.purges?.membershipChanged(view)
         handoffSender.updateConnections(view.connections)
         ringUpdater.update(view.records)
-        reportView(view, before: before)
+        reporter.viewChanged(from: before, to: view)
+    }
+
+    /// Records the summary of the peer on a connection; ignored if that has been closed.
+    func summaryReceived(_ summary: MemberSummary, on id: PeerConnectionID) {
+        loop.execute { [self] in
+            guard let peer = connections[id]?.peer else { return }
+            reporter.received(summary, from: peer, in: view)
+        }
     }
 
     /// Counts and logs that a member has other settings for a site, so that both fetch from the

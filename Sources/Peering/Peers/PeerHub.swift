@@ -50,10 +50,8 @@ package final class PeerHub: @unchecked Sendable {
     private let sharedSecrets: Mutex<TLSPeerContext>
     /// The storage of ``view``.
     let published: Mutex<MemberView>
-    /// The storage of ``reports``.
-    let publishedReports = Mutex(PeerReports())
-    /// The repeated sending of this node's summary; `nil` before the start.
-    var summaryTask: RepeatedTask?
+    /// The exchange of summaries with peers.
+    package let reporter: PeerReporter
     /// The number of connection ids given out.
     private let connectionCount = Atomic<UInt64>(0)
     /// The id of this node.
@@ -99,6 +97,7 @@ package final class PeerHub: @unchecked Sendable {
         dialer = PeerDialer(
             seeds: configuration.join, resolver: resolver, on: loop, loops: loops)
         log = PeerLog(host.logger)
+        reporter = PeerReporter(in: host, configuration)
         self.onMustNotServe = refuse
         ownID = member.id
         sharedSecrets = Mutex(secrets)
@@ -175,7 +174,7 @@ package final class PeerHub: @unchecked Sendable {
             handoffSender.start()
             dialer.resolveSeeds(for: self)
             startJoining()
-            startSummaries()
+            reporter.start(for: self)
             schedule()
         }
     }
@@ -183,6 +182,7 @@ package final class PeerHub: @unchecked Sendable {
     /// Applies new secrets and seeds; open connections remain.
     package func reconfigure(_ configuration: Configuration) {
         if let secrets = configuration.clusterSecrets { sharedSecrets.withLock { $0 = secrets } }
+        reporter.reconfigure(configuration)
         loop.execute { [self] in dialer.setSeeds(configuration.join, for: self) }
     }
 
@@ -195,7 +195,7 @@ package final class PeerHub: @unchecked Sendable {
             counters.add(.peerHandshakes)
             connections[id] = connection
             log.connectionOpened(connection.remote)
-            peerAccepted(connection, hello.member)
+            reporter.peerAccepted(connection.remote, hello.member)
             handle(
                 .connectionOpened(
                     id, dialled: connection.dialled, hello.member, hello.incarnation))
@@ -247,7 +247,7 @@ package final class PeerHub: @unchecked Sendable {
         loop.execute { [self] in
             counters.add(.peerHandshakesFailed)
             log.connectionFailed(remote, why)
-            if let rejection { peerRejected(remote, dialled: dialled, rejection) }
+            if let rejection { reporter.peerRejected(remote, dialled: dialled, rejection) }
             if let dialled {
                 joinWatch.addressFailed(dialled, reason: why)
                 handle(.dialFailed(dialled))
@@ -286,7 +286,7 @@ package final class PeerHub: @unchecked Sendable {
         loop.submit { [self] in
             isStopped = true
             timer?.cancel()
-            summaryTask?.cancel()
+            reporter.stop()
             dialer.stop()
             ringUpdater.stop()
             for id in connections.keys.sorted() { connections[id]?.close(Goodbye(.leaving)) }
