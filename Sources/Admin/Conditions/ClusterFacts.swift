@@ -9,8 +9,6 @@ package struct ClusterFacts: Sendable {
     package var rejectedPeers: [RejectedPeer] = []
     /// The values of settings on members where they differ from those of this node.
     package var settingDifferences: [SettingDifference] = []
-    /// The number of this node's purges that a voter has not confirmed.
-    package var unconfirmedPurges = 0
 
     /// Creates the facts of a node that is in no cluster.
     package init() {}
@@ -59,7 +57,6 @@ extension ClusterFacts {
     /// The conditions of the cluster, as this node sees it.
     package var conditions: [Condition] {
         failingMembers + missingMembers + unreachableMembers + rejections + differences + versions
-            + unconfirmed
     }
 
     /// The members other than this node.
@@ -71,7 +68,7 @@ extension ClusterFacts {
             guard let summary = member.summary, summary.state == NodeState.critical.rawValue else {
                 return nil
             }
-            let cause = summary.condition.isEmpty ? "" : ": \(summary.condition)"
+            let cause = summary.condition.isEmpty ? "." : ": \(summary.condition)"
             return Condition(
                 .memberFailing, .critical, subject: member.title,
                 "\(member.title) reports a critical condition\(cause)",
@@ -90,9 +87,9 @@ extension ClusterFacts {
         }.map { member in
             let what =
                 switch member.state {
-                case "suspected": "does not respond"
-                case "dead": "is dead: no member gets a response from it"
-                default: "is a voter that this node has not met since its start"
+                case "suspected": "does not respond."
+                case "dead": "is dead: no member gets a response from it."
+                default: "is a voter that this node has not met since its start."
                 }
             return Condition(
                 .memberMissing, .warning, subject: member.title,
@@ -112,7 +109,7 @@ extension ClusterFacts {
             return Condition(
                 .memberUnreachable, .warning, subject: member.title,
                 "\(member.titleWithAddress) is alive, but has had no connection with this node for "
-                    + "\(time / 1_000) s",
+                    + "\(time / 1_000) s.",
                 advice: "Every node must reach every other one at its peer-advertise address: "
                     + "check routes and firewalls between the two.",
                 alert: "NuthatchClusterSplit")
@@ -145,8 +142,8 @@ extension ClusterFacts {
             return Condition(
                 .settingsDiffer, .warning, subject: name,
                 own.isEmpty
-                    ? "The settings of \(name) are not those of \(theirs)"
-                    : "\(name) is \(own) on this node, and \(theirs)",
+                    ? "The settings of \(name) are not those of \(theirs)."
+                    : "\(name) is \(own) on this node, and \(theirs).",
                 advice: "It must be the same on all nodes: give them one configuration file, then "
                     + "reload or restart those that differ.")
         }
@@ -162,27 +159,8 @@ extension ClusterFacts {
         let list = differing.map { "\($0.title) runs \($0.version)" }.joined(separator: ", ")
         return [
             Condition(
-                .versionDiffers, .warning, "This node runs \(own); \(list)",
+                .versionDiffers, .warning, "This node runs \(own); \(list).",
                 advice: "Finish the upgrade: neighbouring versions work together, others need not.")
-        ]
-    }
-
-    /// The purges that wait for voters which do not respond.
-    private var unconfirmed: [Condition] {
-        let waiting = others.filter { $0.isVoter && !$0.isConnected && $0.state != "left" }
-        let silent = Array(waiting)
-        guard unconfirmedPurges > 0, !silent.isEmpty else { return [] }
-        let names = silent.map(\.title).joined(separator: ", ")
-        let (count, verb) =
-            unconfirmedPurges == 1
-            ? ("1 purge", "is") : ("\(unconfirmedPurges) purges", "are")
-        return [
-            Condition(
-                .purgesUnconfirmed, .warning,
-                "\(count) of this node \(verb) not confirmed by \(names)",
-                advice: "A node that is cut off is fenced, and applies them before it serves "
-                    + "again. If it will not return: nuthatch members forget.",
-                alert: "NuthatchPurgesUnconfirmed")
         ]
     }
 

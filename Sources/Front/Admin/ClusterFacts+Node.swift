@@ -14,11 +14,10 @@ extension ClusterFacts {
         guard let hub = node.hub else { return }
         let reports = hub.reporter.reports
         self.members = members
-        unconfirmedPurges = node.purges.receiptsPending
         rejectedPeers = reports.rejections.current(now: now).map { rejection in
             let node = rejection.isDialled ? rejection.address : "A node at \(rejection.address)"
             return RejectedPeer(
-                address: rejection.address, summary: "\(node) \(Self.reason(rejection))")
+                address: rejection.address, summary: "\(node) \(Self.reason(rejection)).")
         }
         let settings = hub.reporter.makeSummary()?.settings ?? []
         for member in members {
