@@ -72,6 +72,21 @@ extension MemberSummary {
         counters.memoryUsedBytes = snapshot[.memoryUsedBytes]
         counters.diskUsedBytes = snapshot[.diskUsedBytes]
         settings += node.settings.blockDigests
+        adopt(node.monitor.withState { $0.latest.conditions })
+    }
+
+    /// Adopts the worst of the node's conditions, except those that other members report: two
+    /// nodes would keep each other critical.
+    private mutating func adopt(_ conditions: [Condition]) {
+        let own = ConditionsDocument(
+            conditions.filter { $0.name != Condition.Name.memberFailing.rawValue })
+        state =
+            switch NodeState(rawValue: own.state) {
+            case .ready: .ready
+            case .critical: .critical
+            case .warning, nil: .warning
+            }
+        condition = own.conditions.first?.summary ?? ""
     }
 }
 
