@@ -36,6 +36,7 @@ package enum ConditionRules {
         let origins = originFindings(facts)
         return stateFindings(facts) + origins + responseFindings(facts, besides: origins)
             + resourceFindings(facts) + certificateFindings(facts)
+            + facts.cluster.conditions.map { Finding(condition: $0) }
     }
 
     /// Returns the health of an origin with `all` requests in the last minute, of which `bad` were

@@ -77,6 +77,7 @@ extension NodeCore {
         facts.readiness = readiness.value
         facts.fenced = fence.closedDuration(at: now)
         facts.missingSeeds = hub?.missingSeeds
+        facts.cluster = ClusterFacts(of: self, members: memberRows(), now: now)
         facts.origins = originCoordinator.faultyStatuses(now: now)
             .map { NodeFacts.Origin($0, now: now) }
         for policy in settings.sitePolicies {
