@@ -9,6 +9,19 @@ package enum MetricTable {
         + memoryFamilies + pressureFamilies + DiskMetrics.families + ClusterMetrics.families
         + errorFamilies
 
+    /// The responses by status, as the family `nuthatch_answers_total`.
+    package static let responses = MetricFamily(
+        "nuthatch_answers_total", .counter, "answers", by: "status",
+        [
+            (.responsesSuccess, "2xx"), (.responsesPartial, "206"),
+            (.responsesRedirected, "3xx"), (.responsesNotModified, "304"),
+            (.responsesClientError, "4xx"), (.responsesServerError, "5xx"),
+        ],
+        meaning: "Responses by status; 206 and 304 are not counted in their classes",
+        advice:
+            "5xx: see origin fetches, timeouts, and the limits on fetches and waiting "
+            + "requests.")
+
     private static let requestFamilies = [
         MetricFamily(
             "nuthatch_requests_total", .counter, "requests", by: "cache",
@@ -36,17 +49,7 @@ package enum MetricTable {
             advice:
                 "Byte hit ratio: the sum without miss, passed and none, divided by the sum "
                 + "without passed and none."),
-        MetricFamily(
-            "nuthatch_answers_total", .counter, "answers", by: "status",
-            [
-                (.responsesSuccess, "2xx"), (.responsesPartial, "206"),
-                (.responsesRedirected, "3xx"), (.responsesNotModified, "304"),
-                (.responsesClientError, "4xx"), (.responsesServerError, "5xx"),
-            ],
-            meaning: "Responses by status; 206 and 304 are not counted in their classes",
-            advice:
-                "5xx: see origin fetches, timeouts, and the limits on fetches and waiting "
-                + "requests."),
+        responses,
         MetricFamily(
             "nuthatch_answers_unfinished_total", .counter, "answers", by: "side",
             [(.responsesClientClosed, "client"), (.responsesAborted, "node")],

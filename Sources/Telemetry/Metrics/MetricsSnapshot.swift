@@ -29,6 +29,13 @@ package struct MetricsSnapshot: Sendable {
         let sum = values[metric.rawValue]
         return Int64(bitPattern: sum) < 0 ? 0 : sum
     }
+
+    /// Returns the values of a family of the node by label value; empty for a family whose values
+    /// are not single metrics of the node.
+    package func counts(of family: MetricFamily) -> [(label: String, count: UInt64)] {
+        guard case .node(_, let series) = family.source else { return [] }
+        return series.map { ($0.label, self[$0.metric]) }
+    }
 }
 
 /// The quantities measured for each other member of the cluster.
