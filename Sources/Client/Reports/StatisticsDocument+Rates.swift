@@ -10,13 +10,6 @@ extension StatisticsDocument {
 }
 
 extension SourceCounts {
-    /// The responses that did not need a body from the origin for themselves.
-    package var hits: UInt64 { memory &+ disk &+ peer &+ revalidated &+ collapsed &+ stale }
-    /// The responses that the cache could have served: the hits, and those fetched from an origin.
-    package var cacheable: UInt64 { hits &+ origin }
-    /// All responses.
-    package var all: UInt64 { cacheable &+ passed &+ none }
-
     /// Returns true if a count is below that of `old`.
     func hasDecreased(since old: SourceCounts) -> Bool {
         merged(old) { $0 < $1 ? 1 : 0 } != SourceCounts()
@@ -35,6 +28,31 @@ extension SourceCounts {
     /// Returns the differences; `right` must be earlier, otherwise the counts wrap.
     package static func - (left: SourceCounts, right: SourceCounts) -> SourceCounts {
         left.merged(right, &-)
+    }
+}
+
+extension StatusCounts {
+    /// Returns the share of a part, from 0 to 1; `nil` without responses.
+    package func share(_ part: UInt64) -> Double? { all == 0 ? nil : Double(part) / Double(all) }
+}
+
+extension NamedCounts {
+    /// Combines two sets name by name; a missing name counts as 0, and the order is that of the
+    /// first.
+    package func merged(
+        _ other: NamedCounts, _ merge: (UInt64, UInt64) -> UInt64
+    ) -> NamedCounts {
+        let further = other.items.filter { item in !items.contains { $0.name == item.name } }
+        return NamedCounts(
+            (items + further).map { item in
+                (item.name, merge(self[item.name], other[item.name]))
+            })
+    }
+
+    /// The counts above 0 as in `connect 12, timeout 3`, the highest first.
+    package var text: String {
+        items.filter { $0.count > 0 }.sorted { ($1.count, $0.name) < ($0.count, $1.name) }
+            .map { "\($0.name) \(NumberFormat.count($0.count))" }.joined(separator: ", ")
     }
 }
 
