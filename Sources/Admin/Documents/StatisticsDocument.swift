@@ -189,6 +189,13 @@ package struct SourceCounts: AdminDocument {
         for source in Self.sources { self[keyPath: source.path] = value(source.outcome) }
     }
 
+    /// The responses that did not need a body from the origin for themselves.
+    package var hits: UInt64 { memory &+ disk &+ peer &+ revalidated &+ collapsed &+ stale }
+    /// The responses that the cache could have served: the hits, and those fetched from an origin.
+    package var cacheable: UInt64 { hits &+ origin }
+    /// All responses.
+    package var all: UInt64 { cacheable &+ passed &+ none }
+
     /// Combines two counts source by source.
     package func merged(
         _ other: SourceCounts, _ merge: (UInt64, UInt64) -> UInt64

@@ -2,6 +2,7 @@ import Admin
 import Cluster
 import Ground
 import Peering
+import Platform
 
 extension MemberDocument {
     /// Returns a row for each known member, this node's first, followed by the voters that this
@@ -26,7 +27,9 @@ extension MemberDocument {
             row.millisecondsSinceContact = line.contactAge?.milliseconds
             return row
         }
-        var rows = known(view, ring, counted, weightMax: hub.ringUpdater.weightMax) + unknown
+        var rows = known(view, ring, counted, weightMax: hub.ringUpdater.weightMax)
+        addReports(to: &rows, view, hub.reporter)
+        rows += unknown
         let ids = rows.compactMap { NodeID($0.node) }
         let lagging = lags(ids)
         for (place, id) in ids.enumerated() where ids.count == rows.count {
@@ -35,6 +38,28 @@ extension MemberDocument {
             rows[place].lagRecords = isGone ? nil : lagging[id]
         }
         return rows
+    }
+
+    /// Adds the reports of the members to their `rows`, which are in the order of `view`, and this
+    /// node's own to its row.
+    private static func addReports(
+        to rows: inout [MemberDocument], _ view: MemberView, _ reporter: PeerReporter
+    ) {
+        let (own, reports, now) = (reporter.makeSummary(), reporter.reports, SystemClock.now())
+        for (place, record) in view.records.enumerated() {
+            if rows[place].isSelf, let own {
+                rows[place].addIdentity(own)
+                rows[place].summary = Summary(own, age: .zero)
+            } else if let entry = reports.summaries[record.member.id] {
+                rows[place].add(entry, of: record.member.process, own: own, now: now)
+            }
+        }
+        // Nodes without a name of their own have that of their machine.
+        let names = Dictionary(grouping: rows.map(\.name), by: { $0 }).mapValues(\.count)
+        for place in rows.indices where names[rows[place].name, default: 0] > 1 {
+            guard !rows[place].name.isEmpty else { continue }
+            rows[place].name += " \(rows[place].address)"
+        }
     }
 
     /// Returns the rows of the members that this node has met, itself included.

@@ -33,6 +33,11 @@ extension NodeCore: PeerService {
         return PeerRequestHandler(query, on: stream, of: connection, in: context)
     }
 
+    func complete(_ summary: inout MemberSummary) {
+        // A node that has failed to start or has stopped has no log of purges.
+        if purgesIfOpen != nil { summary.add(self) }
+    }
+
     func touchesReceived(_ touches: [AgedTouch]) {
         let second = clock.second(SystemClock.now())
         counters.add(.touchesReceived, touches.count)
