@@ -83,13 +83,13 @@ package struct StatusCounts: AdminDocument {
     /// 500 to 599.
     package var serverErrors: UInt64 = 0
 
-    private static let classes: [(name: String, path: Field.Path<UInt64>)] = [
-        ("1xx", \.informational), ("2xx", \.successful), ("3xx", \.redirected),
-        ("4xx", \.clientErrors), ("5xx", \.serverErrors),
+    private static let classes: [(status: StatusClass, path: Field.Path<UInt64>)] = [
+        (.informational, \.informational), (.successful, \.successful), (.redirected, \.redirected),
+        (.clientError, \.clientErrors), (.serverError, \.serverErrors),
     ]
 
     /// The members.
-    package static let fields: [Field] = classes.map { .required($0.name, $0.path) }
+    package static let fields: [Field] = classes.map { .required($0.status.label, $0.path) }
 
     /// Creates counts of zero.
     package init() {}
@@ -98,13 +98,18 @@ package struct StatusCounts: AdminDocument {
     package init(_ snapshot: MetricsSnapshot) {
         // A label is a class or a status that is not counted in its class.
         for (label, count) in snapshot.counts(of: MetricTable.responses) {
-            for (name, path) in Self.classes where name.first == label.first {
+            for (status, path) in Self.classes where status.label.first == label.first {
                 self[keyPath: path] &+= count
             }
         }
         // The metric counts 101 as 2xx.
         informational = min(snapshot[.upgrades], successful)
         successful -= informational
+    }
+
+    /// Reads the counters of a site.
+    package init(_ site: SiteSnapshot) {
+        for (status, path) in Self.classes { self[keyPath: path] = site[.responses(status)] }
     }
 
     /// All responses.
@@ -185,8 +190,14 @@ package struct SourceCounts: AdminDocument {
     package init() {}
 
     /// Creates the counts that `value` returns for each outcome.
-    init(_ value: (CacheOutcome) -> UInt64) {
+    package init(_ value: (CacheOutcome) -> UInt64) {
         for source in Self.sources { self[keyPath: source.path] = value(source.outcome) }
+    }
+
+    /// Reads the number of requests by source from `snapshot`, each as soon as its response begins.
+    package init(begun snapshot: MetricsSnapshot) {
+        let counts = NamedCounts(snapshot.counts(of: MetricTable.requests))
+        self.init { counts[$0.label] }
     }
 
     /// The responses that did not need a body from the origin for themselves.

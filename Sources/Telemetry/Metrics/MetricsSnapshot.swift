@@ -23,6 +23,17 @@ package struct MetricsSnapshot: Sendable {
         }
     }
 
+    /// Creates a snapshot of `values` alone.
+    private init(values: [UInt64]) {
+        self.values = values
+        (sites, outcomes, members) = ([], Self.noOutcomes, [])
+    }
+
+    private static let noOutcomes = OutcomeSnapshot([])
+
+    /// The same values without those by site, outcome and member, to be kept.
+    package var ofNode: MetricsSnapshot { MetricsSnapshot(values: values) }
+
     /// The value of a metric; a gauge whose sum is negative because it was read during a change
     /// counts as 0.
     package subscript(metric: Metric) -> UInt64 {
