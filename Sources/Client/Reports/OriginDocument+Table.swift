@@ -24,13 +24,23 @@ extension OriginHealth {
 extension OriginDocument {
     /// Returns the origins as a table, the worst first, each with its last error on the line below;
     /// none without origins.
-    package static func lines(_ origins: [OriginDocument], columnsMax: Int?) -> [TextLine] {
+    ///
+    /// - Parameters:
+    ///   - origins: the origins.
+    ///   - columnsMax: the width of a line; `nil` for no limit.
+    ///   - isBrief: true to show three, or all that are not healthy.
+    /// - Returns: the lines.
+    package static func lines(
+        _ origins: [OriginDocument], columnsMax: Int?, isBrief: Bool = false
+    ) -> [TextLine] {
         guard !origins.isEmpty else { return [] }
         var table = Table([
             .flexible("ORIGIN"), .left("HEALTH"), .left("CIRCUIT"), .right("QUEUE"),
             .right("CONNS"), .right("FAILED"), .right("OF"), .right("RECEIVED"),
         ])
-        for origin in origins.sorted(by: { order($0) < order($1) }) {
+        let sorted = origins.sorted { order($0) < order($1) }
+        let shown = isBrief ? max(3, sorted.count { order($0).0 < 2 }) : sorted.count
+        for origin in sorted.prefix(shown) {
             table.append(
                 [
                     TextLine(origin.origin),
@@ -43,7 +53,7 @@ extension OriginDocument {
                     TextLine(NumberFormat.bytes(origin.receivedBytes)),
                 ], detail: origin.lastError?.line(origin.failuresByReason))
         }
-        return table.lines(columnsMax: columnsMax)
+        return table.lines(columnsMax: columnsMax, andMore: sorted.count - shown)
     }
 
     /// Returns what origins are sorted by.
@@ -78,13 +88,23 @@ extension OriginDocument {
 extension SiteDocument {
     /// Returns the sites as a table, the worst first, each with its last error on the line below;
     /// none without sites.
-    package static func lines(_ sites: [SiteDocument], columnsMax: Int?) -> [TextLine] {
+    ///
+    /// - Parameters:
+    ///   - sites: the sites.
+    ///   - columnsMax: the width of a line; `nil` for no limit.
+    ///   - isBrief: true to show three, or all that are not healthy.
+    /// - Returns: the lines.
+    package static func lines(
+        _ sites: [SiteDocument], columnsMax: Int?, isBrief: Bool = false
+    ) -> [TextLine] {
         guard !sites.isEmpty else { return [] }
         var table = Table([
             .flexible("SITE"), .left("HEALTH"), .right("REQUESTS"), .right("HITS"),
             .right("4XX"), .right("5XX"), .right("SENT"), .right("FROM ORIGIN"),
         ])
-        for site in sites.sorted(by: { order($0) < order($1) }) {
+        let sorted = sites.sorted { order($0) < order($1) }
+        let shown = isBrief ? max(3, sorted.count { order($0).0 < 2 }) : sorted.count
+        for site in sorted.prefix(shown) {
             let (responses, failed) = (site.responses, site.responses.serverErrors)
             table.append(
                 [
@@ -99,7 +119,7 @@ extension SiteDocument {
                     TextLine(NumberFormat.bytes(site.originReceivedBytes)),
                 ], detail: site.lastError?.line(NamedCounts()))
         }
-        return table.lines(columnsMax: columnsMax)
+        return table.lines(columnsMax: columnsMax, andMore: sorted.count - shown)
     }
 
     /// Returns what sites are sorted by.
@@ -116,6 +136,14 @@ extension SiteDocument {
         sum.originReceivedBytes = originReceivedBytes &+ other.originReceivedBytes
         sum.lastError = LastErrorDocument.latest(lastError, other.lastError)
         return sum
+    }
+}
+
+extension Table {
+    /// Returns the lines with the number of healthy rows that are left out, if there are any.
+    fileprivate func lines(columnsMax: Int?, andMore more: Int) -> [TextLine] {
+        lines(columnsMax: columnsMax)
+            + (more > 0 ? [TextLine("and \(more) more that are ok", .faint)] : [])
     }
 }
 

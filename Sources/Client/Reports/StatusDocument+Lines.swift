@@ -68,12 +68,12 @@ package struct NodeReport: Sendable {
     /// - Returns: the lines.
     package func lines(at place: String, columnsMax: Int?) -> [TextLine] {
         let tables = [
-            OriginDocument.lines(origins, columnsMax: columnsMax),
-            SiteDocument.lines(sites, columnsMax: columnsMax),
+            OriginDocument.lines(origins, columnsMax: columnsMax, isBrief: true),
+            SiteDocument.lines(sites, columnsMax: columnsMax, isBrief: true),
             MemberDocument.reportLines(statistics.members, columnsMax: columnsMax),
         ]
         return ConditionReport([(place, conditions)]).lines(columnsMax: columnsMax)
-            + [TextLine()] + figures(at: place).lines(columnsMax: columnsMax)
+            + [TextLine()] + figures(at: place).lines()
             + tables.filter { !$0.isEmpty }.flatMap { [TextLine()] + $0 }
     }
 
