@@ -25,7 +25,9 @@ struct ClusterFactsTests {
     /// The facts of a cluster of two, after a change of the other member.
     private func facts(_ change: (inout MemberDocument) -> Void = { _ in }) -> ClusterFacts {
         var facts = ClusterFacts()
-        facts.members = [Self.member(Self.own, "node-1"), Self.member(Self.other, "node-2", change)]
+        facts.members = [
+            Self.member(Self.own, "node-1"), Self.member(Self.other, "node-2", change),
+        ]
         return facts
     }
 
@@ -49,11 +51,10 @@ struct ClusterFactsTests {
     func healthy() {
         #expect(ClusterFacts().conditions == [])
         #expect(facts().conditions == [])
-        // A member that has left is not missing, and no purge waits for it.
-        var left = facts {
+        // A member that has left is not missing.
+        let left = facts {
             ($0.state, $0.isConnected, $0.isVoter, $0.summary) = ("left", false, false, nil)
         }
-        left.unconfirmedPurges = 3
         #expect(left.conditions == [])
     }
 
@@ -85,9 +86,9 @@ struct ClusterFactsTests {
     func rejected() {
         var facts = facts()
         facts.rejectedPeers = [
-            .init(address: "10.0.0.3:8082", summary: "10.0.0.3:8082 has another cluster secret")
+            .init(address: "10.0.0.3:8082", summary: "10.0.0.3:8082 has another cluster secret.")
         ]
-        check(facts, .peerRejected, "10.0.0.3:8082", "has another cluster secret")
+        check(facts, .peerRejected, "10.0.0.3:8082", "has another cluster secret.")
     }
 
     @Test("A setting that differs is named with its values, and its members together")
@@ -100,18 +101,18 @@ struct ClusterFactsTests {
         ]
         check(
             facts, .settingsDiffer, "fence",
-            "fence is 10s on this node, and 20s on node-2, off on node-3")
+            "fence is 10s on this node, and 20s on node-2, off on node-3.")
         facts.settingDifferences = [
             .init(setting: "sites", own: "", node: Self.other, theirs: "")
         ]
-        check(facts, .settingsDiffer, "sites", "The settings of sites are not those of node-2")
+        check(facts, .settingsDiffer, "sites", "The settings of sites are not those of node-2.")
     }
 
     @Test("Another version is named, unless the member has not reported lately")
     func versions() {
         check(
             facts { $0.version = "1.2" }, .versionDiffers, "",
-            "This node runs 1.1; node-2 runs 1.2")
+            "This node runs 1.1; node-2 runs 1.2.")
         #expect(facts { $0.version = "" }.conditions == [])
         #expect(facts { ($0.version, $0.summary) = ("1.2", nil) }.conditions == [])
     }
@@ -128,16 +129,5 @@ struct ClusterFactsTests {
             state(.critical), .memberFailing, "node-2", "node-2", "The disk is off",
             severity: .critical)
         #expect(state(.warning).conditions == [])
-    }
-
-    @Test("Purges that wait for a voter without a connection are counted")
-    func purges() {
-        var facts = facts()
-        facts.unconfirmedPurges = 2
-        #expect(facts.conditions == [], "confirmations of connected voters are on their way")
-        facts.members[1].isConnected = false
-        check(facts, .purgesUnconfirmed, "", "2 purges of this node are not confirmed by node-2")
-        facts.unconfirmedPurges = 1
-        check(facts, .purgesUnconfirmed, "", "1 purge of this node is not confirmed by node-2")
     }
 }

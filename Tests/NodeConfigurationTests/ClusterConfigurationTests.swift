@@ -86,7 +86,8 @@ struct ClusterConfigurationTests {
             .components(separatedBy: "must be the same on all nodes")[0]
         let named = section.matches(of: /`--([a-z-]+)`/).map { String($0.1) }
         #expect(named == Setting.table.filter(\.isSameOnAllNodes).map(\.name))
-        #expect(named.allSatisfy { Setting.named($0)?.kind.completion == SettingKind.Completion.none })
+        #expect(
+            named.allSatisfy { Setting.named($0)?.kind.completion == SettingKind.Completion.none })
     }
 
     @Test("What nodes compare follows from the values, however they were given")

@@ -76,14 +76,17 @@ package struct TrafficWindow: Sendable {
         return zip(from.latency, to.latency).map(Self.increase)
     }
 
-    /// Returns the increase of the responses of a site; nothing for a site that is not in both
-    /// samples.
-    func responses(ofSite name: String) -> TrafficSample.SiteCounts? {
-        guard let new = to.sites.first(where: { $0.site == name }) else { return nil }
+    /// Returns the increase of the responses of the site at an index of the later sample; `nil` if
+    /// the site is not in the earlier one.
+    func responses(ofSite index: Int) -> TrafficSample.SiteCounts? {
+        let new = to.sites[index]
         guard let from else { return new }
-        return from.sites.first { $0.site == name }.map { old in
+        // The order changes only with the settings.
+        let isInPlace = from.sites.indices.contains(index) && from.sites[index].site == new.site
+        let old = isInPlace ? from.sites[index] : from.sites.first { $0.site == new.site }
+        return old.map { old in
             TrafficSample.SiteCounts(
-                site: name, requests: Self.increase(old.requests, new.requests),
+                site: new.site, requests: Self.increase(old.requests, new.requests),
                 serverErrors: Self.increase(old.serverErrors, new.serverErrors))
         }
     }
@@ -96,8 +99,8 @@ package struct TrafficWindow: Sendable {
 
 /// The traffic of the last hour in intervals of 10 s, and the samples of the last five minutes.
 ///
-/// The memory is bounded: 360 intervals of ten amounts, 29 kB, and 31 samples with every metric, 65
-/// kB, and 40 bytes for each site in each sample.
+/// The memory is bounded, see ``bytes``: 360 intervals of ten amounts, 29 kB, and 31 samples with
+/// every metric, 55 kB, and 32 bytes for each site in each sample.
 package struct TrafficHistory: Sendable {
     /// The amounts of an interval; the raw value is the index in an element of ``intervals``.
     enum Amount: Int, CaseIterable {
@@ -127,6 +130,16 @@ package struct TrafficHistory: Sendable {
 
     /// Creates a history without intervals.
     package init() {}
+
+    /// The bytes of all intervals and samples.
+    package var bytes: Int {
+        let ofSample = (Metric.allCases.count + LatencyBuckets.count) * MemoryLayout<UInt64>.size
+        return intervals.count * MemoryLayout<InlineArray<10, UInt64>>.size
+            + samples.reduce(0) { sum, sample in
+                sum + ofSample
+                    + sample.sites.count * MemoryLayout<TrafficSample.SiteCounts>.stride
+            }
+    }
 
     /// Returns true if an interval has ended at `uptime` that is not recorded.
     package func isDue(at uptime: Interval) -> Bool { Self.number(at: uptime) > newest }

@@ -2,6 +2,8 @@
 package struct OriginDocument: ListedDocument {
     /// The origin's host and port: letters, digits and `.-_:[]` only.
     package var origin = ""
+    /// The URL: scheme, host and port.
+    package var url = ""
     /// The number of connections open or being opened, including idle ones.
     package var connections = 0
     /// The number of idle connections.
@@ -53,6 +55,7 @@ package struct OriginDocument: ListedDocument {
             "Failed fetches by reason, as in nuthatch_origin_failures_total", isLenient: true),
         .nullable("last_error", \.lastError, "The last failure; null if there was none"),
         .required("health", \.health, as: .enumeration(OriginHealth.self), isLenient: true),
+        .required("url", \.url, "Scheme, host and port", isLenient: true),
     ]
 }
 

@@ -1,7 +1,8 @@
 extension AdminOperation {
     /// All operations, each once; no two share both path and method.
     package static let all =
-        publicOperations + conditionOperations + nodeOperations + entryOperations + clusterOperations + purgeOperations
+        publicOperations + conditionOperations + nodeOperations + entryOperations
+        + clusterOperations + purgeOperations
         + prefetchOperations
 
     /// The largest request body that any operation accepts, in bytes.

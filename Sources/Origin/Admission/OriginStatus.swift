@@ -22,8 +22,13 @@ package struct OriginStatus: Hashable, Sendable {
     /// True if the circuit is open, or only a trial tells whether the origin works.
     package var isCircuitOpen: Bool { circuit != .closed }
 
+    /// True if the circuit is open, or a request of the last minute was served badly or not at all.
+    func isFaulty(now: Instant) -> Bool {
+        isCircuitOpen || traffic.outcomes(slots: 6, now: now).bad > 0
+    }
+
     /// Returns the statuses in `listed` with their traffic, and those of all other origins in
-    /// `traffic`, sorted by name.
+    /// `traffic`, in no particular order.
     static func merged(_ listed: [OriginStatus], _ traffic: OriginTrafficTable) -> [OriginStatus] {
         let known = Set(listed.map(\.origin.withoutTrust))
         let others = traffic.origins.keys.filter { !known.contains($0) }.map {
@@ -34,11 +39,11 @@ package struct OriginStatus: Hashable, Sendable {
             var status = status
             status.traffic = traffic[status.origin]
             return status
-        }.sorted(by: precedes)
+        }
     }
 
     /// Returns true if `one` is listed before `other`: by name, then those that the operator named.
-    fileprivate static func precedes(_ one: OriginStatus, _ other: OriginStatus) -> Bool {
+    static func precedes(_ one: OriginStatus, _ other: OriginStatus) -> Bool {
         let (text, otherText) = (one.origin.description, other.origin.description)
         guard text == otherText else { return text < otherText }
         return !one.origin.isOperatorConfigured && other.origin.isOperatorConfigured
@@ -66,6 +71,11 @@ package struct OriginStatistics: Hashable, Sendable {
 extension OriginAdmission {
     /// Returns the status of every origin that has state, sorted by name.
     package func statuses(now: Instant) -> [OriginStatus] {
+        unsortedStatuses(now: now).sorted(by: OriginStatus.precedes)
+    }
+
+    /// Returns the status of every origin that has state, in no particular order.
+    func unsortedStatuses(now: Instant) -> [OriginStatus] {
         origins.map { authority, origin in
             var retryAfter: Interval?
             if case .open(let until) = origin.circuit.state {
@@ -76,7 +86,7 @@ extension OriginAdmission {
                 idle: origin.idleByLoop.values.reduce(0, +), waiting: origin.queue.count,
                 circuit: origin.circuit.state, failures: origin.circuit.failures,
                 retryAfter: retryAfter)
-        }.sorted(by: OriginStatus.precedes)
+        }
     }
 
     var statistics: OriginStatistics {

@@ -3,6 +3,7 @@ package import Ground
 import NIOCore
 import NodeConfiguration
 import Platform
+import Store
 import Synchronization
 
 /// The exchange of summaries with peers, for operators; nothing that the node decides depends on

@@ -50,8 +50,18 @@ package struct SiteSnapshot: Sendable {
         }
     }
 
+    private init(name: String, values: [UInt64]) {
+        self.name = name
+        self.values = values
+    }
+
     /// The value of a metric.
     package subscript(metric: SiteMetric) -> UInt64 { values[metric.cell] }
+
+    /// Returns the sums of two snapshots, under the name of the first.
+    package static func + (left: SiteSnapshot, right: SiteSnapshot) -> SiteSnapshot {
+        SiteSnapshot(name: left.name, values: zip(left.values, right.values).map(&+))
+    }
 }
 
 /// The metrics of each site.

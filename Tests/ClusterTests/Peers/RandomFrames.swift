@@ -49,7 +49,8 @@ extension MemberSummary {
     static func random(using dice: inout SplitMix64) -> MemberSummary {
         var summary = MemberSummary(
             name: dice.text(bytesMax: 256), version: dice.text(bytesMax: 256))
-        summary.adminURL = ["", "http://a.example:1", "https://[::1]/x/"]
+        summary.adminURL =
+            ["", "http://a.example:1", "https://[::1]/x/"]
             .randomElement(using: &dice) ?? ""
         summary.state = State.allCases.randomElement(using: &dice) ?? .ready
         summary.condition = dice.text(bytesMax: 256)

@@ -61,7 +61,7 @@ extension Outside {
             #expect(try rows(first)["node-2"]?["settings_differ"] as? [String] == ["fence"])
             #expect(try rows(first)["node-1"]?["settings_differ"] as? [String] == [])
             let said = conditions(first, "settings-differ")["fence"]
-            #expect(said == "fence is 10s on this node, and 20s on node-2")
+            #expect(said == "fence is 10s on this node, and 20s on node-2.")
             let others = try #require(conditions(third, "settings-differ")["fence"])
             #expect(others.contains("10s on node-0") && others.contains("10s on node-1"))
 
@@ -85,7 +85,7 @@ extension Outside {
             for index in 0..<2 {
                 expectSoon(30, "\(stage.nodes[index].output)") {
                     conditions(stage.nodes[index], "peer-rejected")["127.0.0.1"]
-                        == "A node at 127.0.0.1 has another cluster secret"
+                        == "A node at 127.0.0.1 has another cluster secret."
                 }
                 let address = "127.0.0.1:\(stage.peerPort(of: index))"
                 expectSoon(30, "\(stranger.output)") {
