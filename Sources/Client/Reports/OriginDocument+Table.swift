@@ -43,7 +43,7 @@ extension OriginDocument {
         for origin in sorted.prefix(shown) {
             table.append(
                 [
-                    TextLine(origin.origin),
+                    TextLine(origin.name),
                     TextLine(origin.health, OriginHealth.style(of: origin.health)),
                     origin.circuitText, TextLine("\(origin.waiting)"),
                     TextLine("\(origin.connections)"),
@@ -56,9 +56,12 @@ extension OriginDocument {
         return table.lines(columnsMax: columnsMax, andMore: sorted.count - shown)
     }
 
+    /// The URL, or the host and port in documents of older nodes.
+    package var name: String { url.isEmpty ? origin : url }
+
     /// Returns what origins are sorted by.
     private static func order(_ origin: OriginDocument) -> (Int, String) {
-        (OriginHealth.rank(of: origin.health), origin.origin)
+        (OriginHealth.rank(of: origin.health), origin.name)
     }
 
     /// The state of the circuit breaker, with the time until a fetch is admitted.

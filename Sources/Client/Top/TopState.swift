@@ -179,7 +179,7 @@ package struct TopState: Sendable {
 
     /// The origins as all selected nodes together see them.
     var origins: [OriginDocument] {
-        Self.sums(selectedNodes.flatMap(\.origins), of: \.origin) { $0.adding($1) }
+        Self.sums(selectedNodes.flatMap(\.origins), of: \.name) { $0.adding($1) }
     }
 
     /// The sites on all selected nodes together.

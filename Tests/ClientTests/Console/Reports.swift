@@ -104,10 +104,10 @@ enum Reports {
     /// An origin that is down, after one that is not.
     static let origins: [OriginDocument] = {
         var good = OriginDocument()
-        (good.origin, good.connections, good.fetches) = ("http://b.example:80", 2, 40)
+        (good.url, good.connections, good.fetches) = ("http://b.example:80", 2, 40)
         good.receivedBytes = 400_000
         var bad = OriginDocument()
-        (bad.origin, bad.health, bad.circuit) = ("http://a.example:80", "down", "open")
+        (bad.url, bad.health, bad.circuit) = ("http://a.example:80", "down", "open")
         (bad.retryAfterMilliseconds, bad.waiting) = (8_000, 4)
         (bad.fetches, bad.failed, bad.lastError) = (13, 12, refused)
         bad.failuresByReason = NamedCounts([("connect", 11), ("timeout", 1)])
