@@ -113,7 +113,7 @@ extension ConfigurationLayers {
         LocalNode(
             hasAdminFlag: hasAdminFlag, adminPort: captured(adminPort),
             adminTokenFile: captured(adminTokenFile), clientAddress: captured(clientAddress),
-            healthAddress: captured(healthAddress))
+            secureAddress: captured(secureAddress), healthAddress: captured(healthAddress))
     }
 
     /// Returns the result of `read`, with the first fault as its error.
@@ -145,6 +145,13 @@ extension ConfigurationLayers {
     /// Returns the first clear-text address for clients with a known port; `nil` if there is none.
     private func clientAddress() throws(ConfigurationErrors) -> ListenAddress? {
         try clientAddresses().first { $0.port != 0 }
+    }
+
+    /// Returns the first address with a known port on which clients are served over TLS; `nil` if
+    /// there is none.
+    private func secureAddress() throws(ConfigurationErrors) -> ListenAddress? {
+        let isSecure = try !value(of: Setting.tls.tlsCertificate).isEmpty
+        return isSecure ? try value(of: Setting.node.listen).first { $0.port != 0 } : nil
     }
 
     /// Returns the first clear-text address with a known port that serves health checks, the admin

@@ -7,16 +7,18 @@ struct Get: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Get an image as a client would, or show how it is served.",
         discussion: """
-            Sends the request to the node's cleartext port for clients: TLS is not supported. The \
-            output file appears only when it is complete.
+            Sends the request to the node's port for clients, over TLS if --base begins with \
+            https://. The certificate must be valid for --server-name, or else for the host of \
+            the site's URL or of --base. The output file appears only when it is complete.
 
             The node of this machine is found from plain-listen and listen, as in the flags, the \
-            environment and the settings file of serve.
+            environment and the settings file of serve; TLS is used if it has no cleartext port.
 
             Examples:
               nuthatch get --output a.jpg https://img.example/a.jpg
               nuthatch get --head --header 'Accept: image/avif' https://img.example/a.jpg
               nuthatch get --site-url --base 10.0.0.7 http://www.example.com/ >index.html
+              nuthatch get --head --site-url --base https://10.0.0.7:8443 https://www.example.com/
 
             Exit status: 0 on success, 1 if the response is an error or the file cannot be \
             written, 64 if the command line is invalid, 69 if no node responded or the response \
@@ -45,6 +47,17 @@ struct Get: ParsableCommand {
             "URL where clients are served. Default: the node of this machine.", valueName: "url"))
     var base: String?
 
+    @Option(
+        help: ArgumentHelp(
+            "PEM file with issuers to trust beside the system's, for TLS.", valueName: "path"),
+        completion: .file())
+    var ca: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "Host that the node's certificate must have, for TLS.", valueName: "host"))
+    var serverName: String?
+
     @Flag(help: "The URL is that of a site: request its path, with its host.")
     var siteUrl = false
 
@@ -70,6 +83,7 @@ struct Get: ParsableCommand {
     func run() throws {
         var wish = GetArguments(url: url)
         (wish.base, wish.isOfSite, wish.output) = (base, siteUrl, output)
+        (wish.issuersFile, wish.serverName) = (ca, serverName)
         (wish.isHeadOnly, wish.fields) = (head, header)
         let options = CommandOptions(
             ownNode: settings.sources.ownNode, timeout: timeout ?? "1m", isJSON: json)

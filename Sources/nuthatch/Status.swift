@@ -7,9 +7,13 @@ struct Status: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Show the status of one node or several.",
         discussion: """
-            Health, the contents of memory and disk, the hit ratio, origin traffic, the cluster, \
-            and purges that a member has not confirmed; for several nodes a table. They are \
-            queried in parallel.
+            First what is wrong, the worst first, with advice and the alert that would fire; then \
+            memory, disk, hit ratio, responses by status class, errors by reason, and the \
+            certificates that expire first; then origins, sites and members with their last \
+            error. For several nodes a table. They are queried in parallel.
+
+            --check prints the worst state in one line, for monitoring systems that run commands \
+            as Nagios does.
 
             \(NodeConnectionHelp.localNodeHelp)
 
@@ -17,14 +21,20 @@ struct Status: ParsableCommand {
               nuthatch status
               nuthatch status --node 10.0.0.7 --node 10.0.0.8 --node 10.0.0.9
               nuthatch status --json | jq .statistics.requests
+              nuthatch status --check --node 10.0.0.7
 
-            \(NodeConnectionHelp.exitStatusHelp()) If several are named, all must respond.
+            \(NodeConnectionHelp.exitStatusHelp()) If several are named, all must respond. With \
+            --check: 0 if ready, 1 for a warning, 2 if critical or without a response, 3 if the \
+            state is unknown.
             """)
+
+    @Flag(help: "Print the worst state in one line, and exit with its status.")
+    var check = false
 
     @OptionGroup
     var connection: NodeConnectionOptions
 
-    func run() throws { try connection.commands.status().exit() }
+    func run() throws { try connection.commands.status(isCheck: check).exit() }
 }
 
 /// The command `nuthatch inspect`, which shows the entries of a URL.

@@ -6,8 +6,9 @@ struct Top: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Watch nodes at work, on the terminal.",
         discussion: """
-            Traffic, hit ratios and latencies of each node and of all together, members that are \
-            down or fenced, the most requested images, and the latest purges. q quits, ? shows \
+            What is wrong, the worst first; traffic, hit ratios, errors and latencies of each node \
+            and of all together; the most requested images, and the latest purges. v shows \
+            conditions with advice, origins, sites, members and certificates; q quits, ? shows \
             the other keys. If one node is named, members of its cluster on other hosts are \
             watched as well, provided they respond at the same port without a token: the token is \
             sent only to nodes that are named.

@@ -37,6 +37,8 @@ package struct LocalNode: Sendable {
     package let adminTokenFile: Result<String?, SettingError>
     /// The first clear-text address for clients; `nil` if there is none, or all have port 0.
     package let clientAddress: Result<ListenAddress?, SettingError>
+    /// The first address for clients over TLS; `nil` if there is none, or all have port 0.
+    package let secureAddress: Result<ListenAddress?, SettingError>
     /// The first clear-text address of the admin port or for clients; `nil` if there is none, or
     /// all have port 0.
     package let healthAddress: Result<ListenAddress?, SettingError>
@@ -46,12 +48,14 @@ package struct LocalNode: Sendable {
         hasAdminFlag: Bool, adminPort: Result<AdminPort, SettingError>,
         adminTokenFile: Result<String?, SettingError>,
         clientAddress: Result<ListenAddress?, SettingError>,
+        secureAddress: Result<ListenAddress?, SettingError>,
         healthAddress: Result<ListenAddress?, SettingError>
     ) {
         self.hasAdminFlag = hasAdminFlag
         self.adminPort = adminPort
         self.adminTokenFile = adminTokenFile
         self.clientAddress = clientAddress
+        self.secureAddress = secureAddress
         self.healthAddress = healthAddress
     }
 
@@ -59,7 +63,7 @@ package struct LocalNode: Sendable {
     package init(hasAdminFlag: Bool, error: SettingError) {
         self.init(
             hasAdminFlag: hasAdminFlag, adminPort: .failure(error), adminTokenFile: .failure(error),
-            clientAddress: .failure(error), healthAddress: .failure(error))
+            clientAddress: .failure(error), secureAddress: .failure(error), healthAddress: .failure(error))
     }
 }
 

@@ -14,6 +14,15 @@ package struct EntryDocument: AdminDocument {
     /// Creates an empty document.
     package init() {}
 
+    /// Returns the URL in a key, without what selects a variant of it: an image's key is its URL,
+    /// and a site's lacks the scheme, with `#https` at its end for HTTPS.
+    package static func url(ofKey key: String) -> String {
+        let base = key.prefix { $0 != "\n" }
+        guard base.hasPrefix("//") else { return String(base) }
+        let isSecure = base.hasSuffix("#https")
+        return (isSecure ? "https:" : "http:") + (isSecure ? base.dropLast(6) : base)
+    }
+
     /// The members.
     package static let fields: [Field] = [
         .required("url", \.url),
@@ -62,6 +71,9 @@ package struct EntryDocument: AdminDocument {
         package var remainingFreshnessMilliseconds: Int64 = 0
         /// The time in milliseconds since the last validation; `nil` if unknown.
         package var validatedMillisecondsAgo: Int64?
+        /// The number of accesses in memory that ``HotEntryDocument/accesses`` has too; `nil` if the
+        /// variant is not in memory or not among its most requested entries.
+        package var memoryAccesses: UInt64?
         /// The number of accesses that the disk tier has recorded; `nil` if the variant is not on
         /// disk.
         package var accesses: UInt64?
@@ -119,6 +131,9 @@ package struct EntryDocument: AdminDocument {
                 as: .list(of: .list(of: .string, count: 2...2))),
             .required("verdict", \.decision, as: .enumeration(ServeDecision.self)),
             .required("why", \.reason),
+            .nullable(
+                "memory_accesses", \.memoryAccesses,
+                "Accesses in memory, as /admin/v1/hot estimates them; null if too few"),
         ]
     }
 }

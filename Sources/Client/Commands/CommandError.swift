@@ -16,8 +16,15 @@ package enum CommandOutcome: CaseIterable, Sendable {
     case incomplete
     /// The settings do not name a usable node or token.
     case misconfigured
+    /// A check has found a condition that needs attention soon.
+    case stateWarning
+    /// A check has found a condition that affects clients.
+    case stateCritical
+    /// A check could not find out the state.
+    case stateUnknown
 
-    /// The exit status, from sysexits(3) where it has one.
+    /// The exit status, from sysexits(3) where it has one; those of a check
+    /// are from the guidelines for monitoring plugins.
     package var exitStatus: CInt {
         switch self {
         case .succeeded: 0
@@ -26,6 +33,9 @@ package enum CommandOutcome: CaseIterable, Sendable {
         case .unavailable: EX_UNAVAILABLE
         case .incomplete: EX_TEMPFAIL
         case .misconfigured: EX_CONFIG
+        case .stateWarning: 1
+        case .stateCritical: 2
+        case .stateUnknown: 3
         }
     }
 }
@@ -54,6 +64,7 @@ package struct CommandError: Error, Hashable {
             case .malformed: ": it is not a Nuthatch node"
             case .incompleteResponse: ": the response was truncated"
             case .responseTooLarge(let bytesMax): ": the response is larger than \(bytesMax) bytes"
+            case .tls(let failure): ": \(failure.commandText)"
             }
         self.init(.unavailable, url + why)
     }

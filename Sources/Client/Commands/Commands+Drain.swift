@@ -98,7 +98,7 @@ extension ExchangeError {
         switch self {
         case .system(let code): code == ECONNREFUSED || code == ECONNRESET || code == EPIPE
         case .incompleteResponse: true
-        case .timedOut, .unresolved, .malformed, .responseTooLarge: false
+        case .timedOut, .unresolved, .malformed, .responseTooLarge, .tls: false
         }
     }
 }

@@ -3,6 +3,7 @@ import Glibc
 import Ground
 import HTTPRules
 import Telemetry
+import Wire
 
 /// The arguments of a request for an image or a site's resource.
 package struct GetArguments: Sendable {
@@ -10,6 +11,11 @@ package struct GetArguments: Sendable {
     package var url: String
     /// The address of the node's port for clients; `nil` for this machine's node.
     package var base: String?
+    /// The path of a file with further trusted issuers for TLS; `nil` for those of the system.
+    package var issuersFile: String?
+    /// The host that the certificate of the node must have; `nil` for that of the site or of
+    /// ``base``.
+    package var serverName: String?
     /// True if the URL is of a site, so that its host is sent as Host.
     package var isOfSite = false
     /// The path of the output file; `nil` for standard output.
@@ -25,6 +31,7 @@ package struct GetArguments: Sendable {
     }
 
     static let clientPort: UInt16 = 8080
+    static let securePort: UInt16 = 443
 
     /// Returns the request: for a site its path with its host, else the API's for the image.
     ///
@@ -46,7 +53,7 @@ package struct GetArguments: Sendable {
     }
 
     /// The authority, and the path with query; `nil` if there is no host.
-    private var parts: (authority: Substring, target: Substring)? {
+    fileprivate var parts: (authority: Substring, target: Substring)? {
         guard let scheme = ["http://", "https://"].first(where: url.hasPrefix) else { return nil }
         let rest = url.dropFirst(scheme.count).prefix { $0 != "#" }
         let authority = rest.prefix { $0 != "/" && $0 != "?" }
@@ -72,7 +79,8 @@ package struct GetArguments: Sendable {
 }
 
 extension Commands {
-    /// Requests an image or a site's resource from a node's port for clients, in clear text.
+    /// Requests an image or a site's resource from a node's port for clients, in clear text or over
+    /// TLS.
     ///
     /// A body is not written to a terminal. The outcome is `refused` for an error status.
     package func get(_ arguments: GetArguments) -> CommandOutcome {
@@ -82,12 +90,13 @@ extension Commands {
                 throw CommandError(
                     .usageError, "standard output is a terminal: use --output FILE or --head")
             }
-            let place = try endpoint(arguments)
+            let (place, isSecure) = try endpoint(arguments)
+            let tls = isSecure ? try tlsTarget(place, arguments) : nil
             let receiver = BodyOutput(arguments.output, console)
             let begin = BootClock.now()
             let exchange = Exchange(
                 question, endpoint: place, by: place.resolved,
-                until: begin + (try options.timeoutInterval())
+                until: begin + (try options.timeoutInterval()), over: tls
             ) { response, piece throws(ExchangeError) in try receiver.write(piece, of: response) }
             Exchange.advance([exchange])
             let outcome = try outcome(exchange, receiver, arguments)
@@ -99,24 +108,46 @@ extension Commands {
         }
     }
 
-    /// Returns the address of the port for clients.
-    private func endpoint(_ arguments: GetArguments) throws(CommandError) -> NodeEndpoint {
+    /// Returns the address of the port for clients, and whether it uses TLS.
+    private func endpoint(
+        _ arguments: GetArguments
+    ) throws(CommandError) -> (NodeEndpoint, isSecure: Bool) {
         if let base = arguments.base {
-            guard let place = NodeEndpoint(base, defaultPort: GetArguments.clientPort) else {
+            let isSecure = base.hasPrefix("https://")
+            let place = NodeEndpoint(
+                isSecure ? String(base.dropFirst("https://".count)) : base,
+                defaultPort: isSecure ? GetArguments.securePort : GetArguments.clientPort)
+            guard let place else {
                 throw CommandError(
                     .usageError,
-                    "--base: \(base.quoted()) is not a cleartext address, e.g. "
-                        + "http://127.0.0.1:8080; TLS is not supported")
+                    "--base: \(base.quoted()) is not an address, e.g. http://127.0.0.1:8080 or "
+                        + "https://127.0.0.1:8443")
             }
-            return place
+            return (place, isSecure)
         }
-        guard let address = try CommandOptions.setting(options.localNode.clientAddress) else {
+        if let address = try CommandOptions.setting(options.localNode.clientAddress) {
+            return (NodeEndpoint(address.reachable), false)
+        }
+        guard let address = try CommandOptions.setting(options.localNode.secureAddress) else {
             throw CommandError(
                 .misconfigured,
-                "this node has no cleartext port, or the kernel chooses it (port 0); use "
-                    + "--base")
+                "the kernel chooses this node's ports for clients (port 0); use --base")
         }
-        return NodeEndpoint(address.reachable)
+        return (NodeEndpoint(address.reachable), true)
+    }
+
+    /// Returns what the node at `place` is trusted by: a certificate for the host that the operator
+    /// or the URL of a site names, or for the node's own address.
+    private func tlsTarget(
+        _ place: NodeEndpoint, _ arguments: GetArguments
+    ) throws(CommandError) -> TLSTarget {
+        let site = arguments.isOfSite ? arguments.parts.map { String($0.authority) } : nil
+        let text = arguments.serverName ?? site ?? "\(place)"
+        guard let host = TLSServerName(host: text) else {
+            throw CommandError(
+                .usageError, "--server-name: \(text.quoted()) is not a host, e.g. www.example.com")
+        }
+        return try TLSTarget(host, issuers: arguments.issuersFile)
     }
 
     /// Returns the response if it is successful, after completing the output, or if only its head
@@ -125,7 +156,7 @@ extension Commands {
         _ exchange: Exchange, _ receiver: BodyOutput, _ arguments: GetArguments
     ) throws(CommandError) -> NodeResponse {
         console.clearProgress()
-        let url = "http://\(exchange.endpoint)\(exchange.request.path)"
+        let url = exchange.url
         switch exchange.outcome {
         case .success(let response) where arguments.isHeadOnly: return response
         case .success(var response):

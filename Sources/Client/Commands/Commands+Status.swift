@@ -4,25 +4,50 @@ extension Commands {
     /// Shows the status of all nodes: one in detail, several as a table.
     ///
     /// The nodes are queried at the same time. The command succeeds only if all have responded.
-    package func status() -> CommandOutcome {
+    ///
+    /// - Parameter isCheck: true to print only the worst state in words, which is the outcome then.
+    package func status(isCheck: Bool = false) -> CommandOutcome {
         run { () throws(CommandError) in
-            let clients = try options.clients()
+            let clients: [NodeClient]
+            do throws(CommandError) {
+                clients = try options.clients()
+            } catch {
+                guard isCheck else { throw error }
+                throw CommandError(.stateUnknown, error.text)
+            }
             let looks = clients.map(StatusQuery.init)
             Exchange.advance(looks.flatMap(\.exchanges))
             var rows: [(place: String, row: StatusTable.Row)] = []
             var ending = CommandOutcome.succeeded
             for look in looks {
                 do throws(CommandError) {
-                    let (status, statistics) = try look.documents()
-                    rows.append(("\(look.client.endpoint)", .received(status, statistics)))
+                    rows.append(("\(look.client.endpoint)", .received(try look.report())))
                 } catch {
-                    if looks.count == 1 { throw error }
+                    // A node that refuses the token says nothing about its state.
+                    if isCheck, error.outcome == .refused {
+                        throw CommandError(.stateUnknown, error.text)
+                    }
+                    if looks.count == 1, !isCheck { throw error }
                     rows.append(("\(look.client.endpoint)", .failed(error.shortText)))
                     if ending != .unavailable { ending = error.outcome }
                 }
             }
+            if isCheck { return check(looks, rows) }
             show(looks, rows)
             return ending
+        }
+    }
+
+    /// Prints the worst state in words, and returns it.
+    private func check(
+        _ looks: [StatusQuery], _ rows: [(place: String, row: StatusTable.Row)]
+    ) -> CommandOutcome {
+        let conditions = StatusTable.conditions(rows)
+        if options.isJSON { show(looks, rows) } else { console.print([conditions.headline]) }
+        switch conditions.state {
+        case .ready: return .succeeded
+        case .warning: return .stateWarning
+        case .critical: return .stateCritical
         }
     }
 
@@ -32,44 +57,63 @@ extension Commands {
     ) {
         if options.isJSON {
             for (look, row) in zip(looks, rows) { console.print(look.jsonLine(row.row)) }
-        } else if rows.count == 1, case .received(let status, let statistics) = rows[0].row {
-            console.print(status.lines(statistics, at: rows[0].place))
+        } else if rows.count == 1, case .received(let report) = rows[0].row {
+            console.print(report.lines(at: rows[0].place, columnsMax: console.columns))
         } else {
             console.print(StatusTable.lines(rows, columnsMax: console.columns))
         }
     }
 }
 
-/// The queries for the status and the statistics of one node.
+/// The queries for the documents of one node.
 private struct StatusQuery {
+    /// The documents by their names in JSON; nodes of older versions have only the first two.
+    private static let documents: [(name: String, operation: AdminOperation.ID)] = [
+        ("status", .getStatus), ("statistics", .getStatistics), ("conditions", .getConditions),
+        ("origins", .listOrigins), ("sites", .listSites), ("certificates", .listCertificates),
+    ]
+
     let client: NodeClient
     let exchanges: [Exchange]
 
     /// Sends the queries to a node.
     init(_ client: NodeClient) {
         self.client = client
-        exchanges = [.getStatus, .getStatistics].map {
-            client.start(NodeClient.request($0))
-        }
+        exchanges = Self.documents.map { client.start(NodeClient.request($0.operation)) }
     }
 
-    /// Returns the node's status and statistics.
-    func documents() throws(CommandError) -> (StatusDocument, StatisticsDocument) {
-        (
+    /// Returns the node's documents.
+    ///
+    /// - Throws: the error of the status or the statistics; others are left out.
+    func report() throws(CommandError) -> NodeReport {
+        var report = NodeReport(
             try client.document(StatusDocument.self, of: exchanges[0]),
-            try client.document(StatisticsDocument.self, of: exchanges[1])
-        )
+            try client.document(StatisticsDocument.self, of: exchanges[1]),
+            conditions: optional(ConditionsDocument.self, 2))
+        report.origins = optional(DocumentList<OriginDocument>.self, 3)?.items ?? []
+        report.sites = optional(DocumentList<SiteDocument>.self, 4)?.items ?? []
+        report.certificates = optional(DocumentList<CertificateDocument>.self, 5)?.items ?? []
+        return report
     }
 
-    /// Returns both documents as sent, with the address, or the error; on one line.
+    /// Returns a document that older nodes lack; `nil` if it was not sent.
+    private func optional<Document: Decodable>(
+        _ type: Document.Type, _ number: Int
+    ) -> Document? {
+        try? client.document(type, of: exchanges[number])
+    }
+
+    /// Returns the documents as sent, with the address, or the error; on one line.
     func jsonLine(_ row: StatusTable.Row) -> String {
         if case .failed(let why) = row {
             let document: JSON = ["at": .text("\(client.endpoint)"), "fault": .text(why)]
             return document.compactText
         }
-        let parts = zip(["status", "statistics"], exchanges).map { name, exchange in
-            guard case .success(let response) = exchange.outcome else { return "" }
-            return ",\"\(name)\":\(response.jsonLine)"
+        let parts = zip(Self.documents, exchanges).map { document, exchange in
+            guard case .success(let response) = exchange.outcome, response.isSuccess else {
+                return ""
+            }
+            return ",\"\(document.name)\":\(response.jsonLine)"
         }
         return "{\"at\":\(JSON.text("\(client.endpoint)").compactText)\(parts.joined())}"
     }

@@ -6,7 +6,7 @@ package struct Table: Sendable {
         package var title: String
         /// True if the cells are aligned to the right, as numbers are.
         package var isRight: Bool
-        /// True if this column is cut when the table is too wide; of several, only the first is.
+        /// True if this column is cut when the table is too wide; of several, the last is cut first.
         package var isFlexible: Bool
 
         /// Returns a column that is aligned to the left.
@@ -31,6 +31,8 @@ package struct Table: Sendable {
 
     private let columns: [Column]
     private var rows: [[TextLine]] = []
+    /// The lines below rows, by the number of the row.
+    private var details: [Int: TextLine] = [:]
     private let headStyle: TextStyle
 
     /// Creates an empty table.
@@ -39,9 +41,10 @@ package struct Table: Sendable {
         self.headStyle = headStyle
     }
 
-    /// Adds a row, with a cell for each column.
-    package mutating func append(_ row: [TextLine]) {
+    /// Adds a row, with a cell for each column, and optionally an indented line below it.
+    package mutating func append(_ row: [TextLine], detail: TextLine? = nil) {
         precondition(row.count == columns.count, "\(row.count) cells of \(columns.count)")
+        details[rows.count] = detail
         rows.append(row)
     }
 
@@ -51,22 +54,27 @@ package struct Table: Sendable {
         let all = [heads] + rows
         var widths = columns.indices.map { column in all.map { $0[column].columns }.max() ?? 0 }
         if let columnsMax { shrink(&widths, to: columnsMax) }
-        return all.map { row in
+        return all.enumerated().flatMap { number, row in
             let line = columns.indices.reduce(into: TextLine()) { line, index in
                 if index > 0 { line.append(String(repeating: " ", count: Self.gap)) }
                 line += row[index].padded(to: widths[index], isRight: columns[index].isRight)
             }
-            return columnsMax.map { line.truncated(to: $0) } ?? line
+            // The first line is the heading.
+            let below = details[number - 1].map { TextLine("  ") + $0 }
+            return [line, below].compactMap { line in
+                columnsMax.flatMap { line?.truncated(to: $0) } ?? line
+            }
         }
     }
 
-    /// Reduces the width of the first flexible column as required, but not below
+    /// Reduces the widths of flexible columns as required, the last first, but not below
     /// ``flexibleColumnsMin``.
     private func shrink(_ widths: inout [Int], to columnsMax: Int) {
-        let excess = widths.reduce(Self.gap * (widths.count - 1), +) - columnsMax
-        guard excess > 0, let flexible = columns.firstIndex(where: \.isFlexible) else { return }
-        let least = min(widths[flexible], Self.flexibleColumnsMin)
-        widths[flexible] = max(least, widths[flexible] - excess)
+        for index in columns.indices.reversed() where columns[index].isFlexible {
+            let excess = widths.reduce(Self.gap * (widths.count - 1), +) - columnsMax
+            let least = min(widths[index], Self.flexibleColumnsMin)
+            widths[index] = max(least, widths[index] - max(0, excess))
+        }
     }
 }
 

@@ -15,6 +15,8 @@ enum ExchangeError: Error, Hashable {
     /// The connection ended before the response.
     case incompleteResponse
     case responseTooLarge(bytesMax: Int)
+    /// TLS has failed, or the certificate is not acceptable.
+    case tls(TLSFailure)
 }
 
 /// A request to a node and its response, over a separate connection; no operation blocks.
@@ -25,7 +27,8 @@ final class Exchange {
     /// The state of an exchange.
     private enum State {
         case connecting
-        case sending(sent: Int)
+        /// The TLS handshake is in progress.
+        case handshaking
         case awaitingHead
         case body(BodyDecoder)
     }
@@ -41,13 +44,17 @@ final class Exchange {
     /// The addresses that have not been tried.
     private var addresses: ArraySlice<SocketAddress> = []
     private let requestBytes: [UInt8]
+    /// The TLS session; `nil` for clear text.
+    private let tls: TLSSession?
+    /// The bytes that are not sent yet, encrypted with TLS.
+    private var unsent: ArraySlice<UInt8> = []
     private let bodyHandler: BodyHandler?
     private let bodyBytesMax: Int
     /// The socket; -1 for none.
     private(set) var descriptor: CInt = -1
     private var state = State.connecting
     private var parser = ResponseParser()
-    /// The received bytes that are not parsed.
+    /// The received bytes that are not parsed, decrypted with TLS.
     private var received: [UInt8] = []
     private var response: NodeResponse?
     /// True if the end of the connection ends the body.
@@ -60,12 +67,13 @@ final class Exchange {
     ///   - place: the address of the node, for Host.
     ///   - addresses: the socket addresses, tried in order.
     ///   - deadline: the time at which the exchange fails.
+    ///   - tls: what the node is trusted by; `nil` for clear text.
     ///   - bodyBytesMax: the largest body in bytes that the response keeps.
     ///   - bodyHandler: receives a body of any size; `nil` to keep it in the response.
     init(
         _ question: NodeRequest, endpoint place: NodeEndpoint,
         by addresses: Result<[SocketAddress], ExchangeError>, until deadline: Instant,
-        bodyBytesMax: Int = 8 << 20, bodyHandler: BodyHandler? = nil
+        over tls: TLSTarget? = nil, bodyBytesMax: Int = 8 << 20, bodyHandler: BodyHandler? = nil
     ) {
         self.request = question
         self.endpoint = place
@@ -73,6 +81,7 @@ final class Exchange {
         self.bodyBytesMax = bodyBytesMax
         self.bodyHandler = bodyHandler
         requestBytes = question.serialized(for: place)
+        self.tls = tls.map { TLSSession($0.context, to: $0.host) }
         switch addresses {
         case .success(let addresses):
             self.addresses = addresses[...]
@@ -85,11 +94,14 @@ final class Exchange {
         if descriptor >= 0 { close(descriptor) }
     }
 
+    /// The URL of the request without its query, for errors.
+    var url: String { "\(tls == nil ? "http" : "https")://\(endpoint)\(request.path)" }
+
     /// The events that poll(2) must wait for.
     var pollEvents: Int16 {
         switch state {
-        case .connecting, .sending: Int16(POLLOUT)
-        case .awaitingHead, .body: Int16(POLLIN)
+        case .connecting: Int16(POLLOUT)
+        case .handshaking, .awaitingHead, .body: Int16(unsent.isEmpty ? POLLIN : POLLOUT)
         }
     }
 
@@ -132,19 +144,27 @@ final class Exchange {
         switch state {
         case .connecting:
             guard try isConnected() else { return false }
-            state = .sending(sent: 0)
-            return true
-        case .sending(let sent):
-            let rest = requestBytes[sent...]
-            let count = unsafe rest.withUnsafeBytes { bytes in
-                unsafe Glibc.send(descriptor, bytes.baseAddress, bytes.count, CInt(MSG_NOSIGNAL))
+            if let tls {
+                state = .handshaking
+                tls.start()
+                takeCiphertext(of: tls)
+            } else {
+                state = .awaitingHead
+                unsent = requestBytes[...]
             }
-            guard count >= 0 else { return try shouldRetry() }
-            state =
-                sent + count == requestBytes.count ? .awaitingHead : .sending(sent: sent + count)
             return true
-        case .awaitingHead, .body: return try receive()
+        case .handshaking, .awaitingHead, .body: return try unsent.isEmpty ? receive() : send()
         }
+    }
+
+    /// Sends bytes; returns false if it must wait.
+    private func send() throws(ExchangeError) -> Bool {
+        let count = unsafe unsent.withUnsafeBytes { bytes in
+            unsafe Glibc.send(descriptor, bytes.baseAddress, bytes.count, CInt(MSG_NOSIGNAL))
+        }
+        guard count >= 0 else { return try shouldRetry() }
+        unsent = unsent.dropFirst(count)
+        return true
     }
 
     /// Returns true if the connection is established.
@@ -178,9 +198,41 @@ final class Exchange {
             try connectionClosed()
             return false
         }
-        received += piece[..<count]
-        try parse()
+        if let tls {
+            tls.receive(ByteBuffer(bytes: piece[..<count]))
+            try decrypt(tls)
+        } else {
+            received += piece[..<count]
+            try parse()
+        }
         return true
+    }
+
+    /// Processes the received bytes of a TLS session: begins the request after the handshake, and
+    /// parses decrypted bytes.
+    private func decrypt(_ tls: TLSSession) throws(ExchangeError) {
+        while outcome == nil {
+            switch tls.next() {
+            case .needsMore: return takeCiphertext(of: tls)
+            case .established:
+                state = .awaitingHead
+                tls.write(ByteBuffer(bytes: requestBytes), now: BootClock.now())
+            case .data(let plaintext):
+                received += plaintext.readableBytesView
+                try parse()
+            case .closed: return try connectionClosed()
+            case .failed(let failure):
+                // The alert tells the node why; nothing waits for it.
+                takeCiphertext(of: tls)
+                _ = try? send()
+                throw .tls(failure)
+            }
+        }
+    }
+
+    /// Queues the bytes that a TLS session has to send.
+    private func takeCiphertext(of tls: TLSSession) {
+        if let output = tls.takeOutput() { unsent += output.readableBytesView }
     }
 
     /// Parses the received bytes.
@@ -235,6 +287,10 @@ final class Exchange {
     /// Handles the end of the connection, which ends a body without a length; any other response is
     /// incomplete.
     private func connectionClosed() throws(ExchangeError) {
+        if case .failed(let failure) = tls?.inputClosed() {
+            if case .handshaking = state { throw .tls(failure) }
+            throw .incompleteResponse
+        }
         guard response != nil, isCloseDelimited else { throw .incompleteResponse }
         succeed()
     }

@@ -31,6 +31,31 @@ extension SourceCounts {
     }
 }
 
+extension StatusCounts {
+    /// Returns the share of a part, from 0 to 1; `nil` without responses.
+    package func share(_ part: UInt64) -> Double? { all == 0 ? nil : Double(part) / Double(all) }
+}
+
+extension NamedCounts {
+    /// Combines two sets name by name; a missing name counts as 0, and the order is that of the
+    /// first.
+    package func merged(
+        _ other: NamedCounts, _ merge: (UInt64, UInt64) -> UInt64
+    ) -> NamedCounts {
+        let further = other.items.filter { item in !items.contains { $0.name == item.name } }
+        return NamedCounts(
+            (items + further).map { item in
+                (item.name, merge(self[item.name], other[item.name]))
+            })
+    }
+
+    /// The counts above 0 as in `connect 12, timeout 3`, the highest first.
+    package var text: String {
+        items.filter { $0.count > 0 }.sorted { ($1.count, $0.name) < ($0.count, $1.name) }
+            .map { "\($0.name) \(NumberFormat.count($0.count))" }.joined(separator: ", ")
+    }
+}
+
 extension OriginCounts {
     /// The number of all fetches.
     package var fetches: UInt64 { fetchesOK + fetchesFailed }

@@ -34,12 +34,111 @@ extension TierUsage {
     }
 }
 
+/// The documents of one node that `nuthatch status` shows.
+package struct NodeReport: Sendable {
+    /// The status.
+    package var status: StatusDocument
+    /// The statistics of the same time.
+    package var statistics: StatisticsDocument
+    /// The conditions; those that follow from the statistics if the node reports none.
+    package var conditions: [Condition]
+    /// The origins.
+    package var origins: [OriginDocument] = []
+    /// The sites.
+    package var sites: [SiteDocument] = []
+    /// The certificates.
+    package var certificates: [CertificateDocument] = []
+
+    /// Creates the report of a node; `conditions` is `nil` for a node that reports none.
+    package init(
+        _ status: StatusDocument, _ statistics: StatisticsDocument,
+        conditions: ConditionsDocument? = nil
+    ) {
+        self.status = status
+        self.statistics = statistics
+        self.conditions = conditions?.conditions ?? statistics.basicConditions
+    }
+
+    /// Returns the lines of the report: the conditions, the figures, and the tables of origins,
+    /// sites and members.
+    ///
+    /// - Parameters:
+    ///   - place: the address of the node.
+    ///   - columnsMax: the width of a line; `nil` for no limit.
+    /// - Returns: the lines.
+    package func lines(at place: String, columnsMax: Int?) -> [TextLine] {
+        let tables = [
+            OriginDocument.lines(origins, columnsMax: columnsMax, isBrief: true),
+            SiteDocument.lines(sites, columnsMax: columnsMax, isBrief: true),
+            MemberDocument.reportLines(statistics.members, columnsMax: columnsMax),
+        ]
+        return ConditionReport([(place, conditions)]).lines(columnsMax: columnsMax)
+            + [TextLine()] + figures(at: place).lines()
+            + tables.filter { !$0.isEmpty }.flatMap { [TextLine()] + $0 }
+    }
+
+    /// Returns the figures by name.
+    private func figures(at place: String) -> KeyValueTable {
+        var pairs = KeyValueTable()
+        status.append(to: &pairs, statistics, at: place)
+        if let total = statistics.members.totalLine { pairs.append("total", total) }
+        if let responses = responsesLine { pairs.append("status", responses) }
+        if let errors = errorsLine { pairs.append("errors", errors) }
+        if !certificates.isEmpty { pairs.append("certs", certificatesLine) }
+        return pairs
+    }
+
+    /// The line of responses by status class; `nil` without responses.
+    private var responsesLine: TextLine? {
+        let counts = statistics.responses
+        guard counts.all > 0 else { return nil }
+        let classes: [(String, UInt64, TextStyle)] = [
+            ("1xx", counts.informational, .plain), ("2xx", counts.successful, .plain),
+            ("3xx", counts.redirected, .plain), ("4xx", counts.clientErrors, .plain),
+            ("5xx", counts.serverErrors, .bad),
+        ]
+        var line = TextLine()
+        for (name, count, style) in classes where count > 0 {
+            if line.columns > 0 { line.append(", ") }
+            line.append(
+                "\(name) \(NumberFormat.count(count)) (\(NumberFormat.percent(counts.share(count))))",
+                style)
+        }
+        return line
+    }
+
+    /// The line of errors by reason; `nil` without errors.
+    private var errorsLine: TextLine? {
+        let parts = [
+            ("refused: ", statistics.errors.refused.text),
+            ("failed fetches: ", statistics.errors.origin.text),
+        ].filter { !$0.1.isEmpty }
+        guard !parts.isEmpty else { return nil }
+        return TextLine(parts.map { $0.0 + $0.1 }.joined(separator: "; "), .warning)
+    }
+
+    /// The line of certificates, the first to expire first.
+    private var certificatesLine: TextLine {
+        var line = TextLine()
+        for certificate in certificates.sorted(by: { $0.daysLeft < $1.daysLeft }) {
+            if line.columns > 0 { line.append(", ") }
+            let days = certificate.daysLeft
+            line.append(certificate.names.first ?? certificate.file)
+            line.append(
+                days < 0 ? " expired" : " \(NumberFormat.plural(UInt64(days), "day"))",
+                certificate.style)
+        }
+        return line
+    }
+}
+
 /// The status of a node for people.
 extension StatusDocument {
-    /// Returns the lines of the status; `statistics` are of the same time, and `place` is the
+    /// Appends the figures of the status; `statistics` are of the same time, and `place` is the
     /// node's address.
-    package func lines(_ statistics: StatisticsDocument, at place: String) -> [TextLine] {
-        var pairs = KeyValueTable()
+    fileprivate func append(
+        to pairs: inout KeyValueTable, _ statistics: StatisticsDocument, at place: String
+    ) {
         pairs.append("node", "\(node) at \(place)")
         pairs.append(
             "version",
@@ -53,7 +152,6 @@ extension StatusDocument {
         pairs.append("log", logLine)
         if !sites.isEmpty { pairs.append("sites", sites.joined(separator: ", ")) }
         pairs.append("role", role)
-        return pairs.lines()
     }
 
     /// The readiness and whether the node is fenced.
@@ -148,39 +246,53 @@ extension StatusDocument {
 package enum StatusTable {
     /// The result of querying a node.
     package enum Row: Sendable {
-        case received(StatusDocument, StatisticsDocument)
+        case received(NodeReport)
         case failed(String)
+
+        /// Returns the conditions of the node at `place`.
+        fileprivate func conditions(at place: String) -> [Condition] {
+            switch self {
+            case .received(let report): report.conditions
+            case .failed(let why): [Condition(unansweredBy: place, why)]
+            }
+        }
     }
 
-    /// Returns a line for each node, in the order of the queries.
+    /// Returns the conditions of all nodes.
+    package static func conditions(_ rows: [(place: String, row: Row)]) -> ConditionReport {
+        ConditionReport(rows.map { ($0.place, $0.row.conditions(at: $0.place)) })
+    }
+
+    /// Returns the conditions of all nodes, and a line for each node, in the order of the queries.
     package static func lines(
         _ rows: [(place: String, row: Row)], columnsMax: Int?
     ) -> [TextLine] {
         var table = Table([
-            .left("AT"), .left("NODE"), .flexible("HEALTH"), .left("ALIVE"), .right("MEMORY"),
-            .right("DISK"), .right("REQUESTS"), .right("HITS"), .right("BYTES"), .right("UP"),
+            .flexible("AT"), .left("NODE"), .flexible("HEALTH"), .left("ALIVE"), .right("MEM"),
+            .right("DISK"), .right("REQUESTS"), .right("HITS"), .right("5XX"), .right("UP"),
         ])
         for (place, row) in rows {
             switch row {
-            case .received(let status, let statistics):
+            case .received(let report):
                 table.append(
-                    [TextLine(place), TextLine(String(status.node.prefix(8)))]
-                        + cells(status, statistics))
+                    [TextLine(place), TextLine(String(report.status.node.prefix(8)))]
+                        + cells(report))
             case .failed(let why):
                 table.append(
                     [TextLine(place), TextLine("–"), TextLine(why, .bad)]
                         + Array(repeating: TextLine("–"), count: 7))
             }
         }
-        return table.lines(columnsMax: columnsMax)
+        return conditions(rows).lines(columnsMax: columnsMax) + [TextLine()]
+            + table.lines(columnsMax: columnsMax)
     }
 
     /// Returns the cells of a node's row.
-    private static func cells(
-        _ status: StatusDocument, _ statistics: StatisticsDocument
-    ) -> [TextLine] {
+    private static func cells(_ report: NodeReport) -> [TextLine] {
+        let (status, statistics) = (report.status, report.statistics)
         let alive = statistics.members.count { $0.state == "alive" }
         let all = statistics.members.count { $0.state != "left" }
+        let responses = statistics.responses
         return [
             status.health,
             all == 0
@@ -192,7 +304,9 @@ package enum StatusTable {
             } ?? TextLine("–"),
             TextLine(NumberFormat.count(statistics.requests.all)),
             TextLine(NumberFormat.percent(statistics.requests.hitRatio)),
-            TextLine(NumberFormat.percent(statistics.bytes.hitRatio)),
+            TextLine(
+                NumberFormat.percent(responses.share(responses.serverErrors)),
+                responses.serverErrors > 0 ? .bad : .plain),
             TextLine(
                 String(
                     NumberFormat.duration(milliseconds: status.uptimeMilliseconds)

@@ -164,7 +164,9 @@ package enum TopKey: Hashable, Sendable {
     /// Select the previous node.
     case previous
     case help
-    /// Select all nodes, or close the help.
+    /// Show the next view; the overview after the last.
+    case nextView
+    /// Select all nodes and the overview, or close the help.
     case escape
 
     /// Returns the keys of bytes that a terminal has sent together, without unknown ones.
@@ -194,6 +196,7 @@ package enum TopKey: Hashable, Sendable {
         case UInt8(ascii: "n"), UInt8(ascii: "j"), 0x09: .next
         case UInt8(ascii: "N"), UInt8(ascii: "k"): .previous
         case UInt8(ascii: "?"), UInt8(ascii: "h"): .help
+        case UInt8(ascii: "v"): .nextView
         default: nil
         }
     }
@@ -214,4 +217,25 @@ package enum TopKey: Hashable, Sendable {
         default: return (nil, count)
         }
     }
+
+    /// The keys and the columns of the screen in words.
+    static let helpLines: [TextLine] = {
+        var pairs = KeyValueTable()
+        pairs.append("q, Ctrl-C", "quit")
+        pairs.append("v", "next view: conditions, origins, sites, members, certificates")
+        pairs.append("s", "sort nodes: as given, requests, fewest hits, p99, memory, origin")
+        pairs.append("p, space", "pause; no node is queried")
+        pairs.append("n, Tab, ↓", "next node: only its traffic, images and purges")
+        pairs.append("N, ↑", "previous node")
+        pairs.append("Esc", "all nodes together, and the overview")
+        pairs.append("?, h", "open or close this help")
+        return pairs.lines() + [
+            TextLine(),
+            TextLine(
+                "Rates, latencies and ratios are of the last 5 s. HIT: of the requests that the"),
+            TextLine(
+                "cache could answer, those the origin gave no body for; BYTES: the same of bytes."),
+            TextLine("ORIG/S: fetches from origins. LAG: purges that others know a node lacks."),
+        ]
+    }()
 }

@@ -40,6 +40,15 @@ package struct TopNode: Sendable {
     /// The latest purges.
     var purges: [ReceiptDocument] = []
 
+    /// The conditions; `nil` if the node reports none.
+    var reportedConditions: [Condition]?
+    /// The origins.
+    var origins: [OriginDocument] = []
+    /// The sites.
+    var sites: [SiteDocument] = []
+    /// The certificates.
+    var certificates: [CertificateDocument] = []
+
     /// The largest number of points.
     static let pointsMax = 600
     /// The time over which rates are computed.
@@ -55,6 +64,23 @@ package struct TopNode: Sendable {
 
     /// The latest statistics; `nil` while the node does not respond.
     package var report: StatisticsDocument? { failure == nil ? samples.last?.report : nil }
+
+    /// The name, the first digits of the id, or the address.
+    var name: String {
+        if let own = report?.members.first(where: \.isSelf) { return own.shortName }
+        return id.map { String($0.prefix(8)) } ?? endpoint
+    }
+
+    /// Returns the conditions: those reported, or those that follow from the statistics, or that it
+    /// does not respond.
+    func conditions(now: Instant) -> [Condition] {
+        if let failure {
+            var condition = Condition(unansweredBy: endpoint, failure.reason)
+            condition.sinceMilliseconds = (now - failure.since).milliseconds
+            return [condition]
+        }
+        return reportedConditions ?? report?.basicConditions ?? []
+    }
 
     /// Records statistics that arrived at `now`, and the activity since the previous ones.
     ///
@@ -122,6 +148,14 @@ struct TopRates: Sendable {
     var buckets: [UInt64]
     /// The upper bounds of the buckets in microseconds.
     let bounds: [UInt64]
+    /// The responses by status class.
+    var responses: StatusCounts
+    /// The refused requests by limit.
+    var refused: NamedCounts
+    /// The failed fetches by reason.
+    var failed: NamedCounts
+    /// The length of the time in seconds.
+    let seconds: Double
 
     /// Computes the rates between two statistics of one process.
     init(from old: StatisticsDocument, to new: StatisticsDocument) {
@@ -136,7 +170,14 @@ struct TopRates: Sendable {
         let (all, before) = (new.latency.all, old.latency.all)
         buckets = zip(all, before).map { $0 &- $1 }
         bounds = new.latency.bounds
+        self.seconds = seconds
+        responses = new.responses.merged(old.responses, &-)
+        refused = new.errors.refused.merged(old.errors.refused, &-)
+        failed = new.errors.origin.merged(old.errors.origin, &-)
     }
+
+    /// The share of 5xx among the responses, from 0 to 1; `nil` without any.
+    var serverErrorShare: Double? { responses.share(responses.serverErrors) }
 
     /// Adds the activity of another node, without response times if its buckets differ.
     mutating func add(_ other: TopRates) {
@@ -146,6 +187,9 @@ struct TopRates: Sendable {
         sentPerSecond += other.sentPerSecond
         fetchesPerSecond += other.fetchesPerSecond
         receivedPerSecond += other.receivedPerSecond
+        responses = responses.merged(other.responses, &+)
+        refused = refused.merged(other.refused, &+)
+        failed = failed.merged(other.failed, &+)
         // A node of another version may have other bounds.
         if bounds == other.bounds { buckets = zip(buckets, other.buckets).map { $0 &+ $1 } }
     }

@@ -31,6 +31,10 @@ final class TopSession {
             case statistics
             case hot
             case purges
+            case conditions
+            case origins
+            case sites
+            case certificates
             /// A check whether the member with this id responds.
             case discovery(String, NodeClient)
         }
@@ -129,6 +133,12 @@ final class TopSession {
             }
             // These change slowly.
             guard round % 2 == 1 else { continue }
+            start(.conditions, NodeClient.request(.getConditions), node)
+            start(.origins, NodeClient.request(.listOrigins), node)
+            start(.sites, NodeClient.request(.listSites), node)
+            if round % 20 == 1 {
+                start(.certificates, NodeClient.request(.listCertificates), node)
+            }
             start(.hot, NodeClient.request(.listHotEntries, query: [("limit", "40")]), node)
             start(.purges, NodeClient.request(.listPurges, query: [("limit", "20")]), node)
         }
@@ -178,6 +188,20 @@ final class TopSession {
                 node, try client.document(DocumentList<HotEntryDocument>.self, of: flight.exchange))
         case .purges:
             let page = try client.document(DocumentList<ReceiptDocument>.self, of: flight.exchange)
+            state.received(node, page.items)
+        case .conditions:
+            state.received(node, try client.document(ConditionsDocument.self, of: flight.exchange))
+        case .origins:
+            state.received(
+                node, try client.document(DocumentList<OriginDocument>.self, of: flight.exchange)
+                    .items)
+        case .sites:
+            state.received(
+                node, try client.document(DocumentList<SiteDocument>.self, of: flight.exchange)
+                    .items)
+        case .certificates:
+            let page = try client.document(
+                DocumentList<CertificateDocument>.self, of: flight.exchange)
             state.received(node, page.items)
         case .discovery(let id, let found):
             let report = try found.document(StatusDocument.self, of: flight.exchange)

@@ -7,17 +7,20 @@ extension TopState {
     ///
     /// With `rows`, exactly that number; with `nil`, as many as required, without the keys.
     package func render(columns: Int, rows: Int?, now: Instant) -> [TextLine] {
-        var lines = headLines(columns, now)
-        lines += nodeLines(columns, now)
+        let tableRows = self.rows
+        var lines = headLines(columns, rows, now)
         guard let rows else {
+            lines += trafficLines(columns) + [TextLine()] + TopRow.lines(tableRows, selected: selection, columns, now)
             return (lines + listLines(columns, room: 30)).map { $0.truncated(to: columns) }
         }
         // The keys are on the last line, after a blank one if there is room.
-        let room = rows - lines.count - 1
         if showsHelp {
-            lines += [TextLine()] + Self.helpLines
+            lines += TopKey.helpLines
+        } else if view == .overview {
+            lines += trafficLines(columns) + [TextLine()] + TopRow.lines(tableRows, selected: selection, columns, now)
+            lines += listLines(columns, room: rows - lines.count - 1)
         } else {
-            lines += listLines(columns, room: room)
+            lines += viewLines(columns, room: rows - lines.count - 1, now)
         }
         lines = Array(lines.prefix(max(0, rows - 1)))
         while lines.count < rows - 1 { lines.append(TextLine()) }
@@ -27,18 +30,46 @@ extension TopState {
 
     // MARK: The head
 
-    /// Returns the lines at the top.
-    private func headLines(_ columns: Int, _ now: Instant) -> [TextLine] {
-        let title = TextLine("nuthatch top", .strong) + TextLine("  ") + membersLine
+    /// Returns the lines at the top: the worst state in words, the other conditions as far as there
+    /// is room, and the members.
+    private func headLines(_ columns: Int, _ rows: Int?, _ now: Instant) -> [TextLine] {
         let mode =
             isPaused
             ? TextLine("paused", .reversed)
             : TextLine(
                 "every \(NumberFormat.duration(milliseconds: interval.milliseconds))", .faint)
+        let title = TextLine("nuthatch top", .strong) + TextLine("  ") + membersLine
         let gap = columns - title.columns - mode.columns
-        let first =
+        let second =
             gap > 0 ? title + TextLine(String(repeating: " ", count: gap)) + mode : title
-        return [first, fenceLine, TextLine()] + trafficLines(columns) + [TextLine()]
+        let hasReport = nodes.contains { $0.report != nil || $0.failure != nil }
+        let conditions = conditions(now: now)
+        let first = hasReport ? conditions.headline : TextLine("no response yet", .faint)
+        let further = view == .conditions ? 0 : rows.map { $0 < 30 ? 1 : 5 } ?? 5
+        return [first] + conditions.furtherLines(further) + [second]
+            + (fenceLine.columns > 0 ? [fenceLine] : []) + [TextLine()]
+    }
+
+    /// Returns the contents of a view other than the overview, in at most `room` lines.
+    private func viewLines(_ columns: Int, room: Int, _ now: Instant) -> [TextLine] {
+        let members = referenceNode?.report?.members ?? []
+        let lines =
+            switch view {
+            case .overview: [TextLine]()
+            case .conditions: conditions(now: now).lines(columnsMax: columns)
+            case .origins: OriginDocument.lines(origins, columnsMax: columns)
+            case .sites: SiteDocument.lines(sites, columnsMax: columns)
+            case .members:
+                MemberDocument.reportLines(members, columnsMax: columns)
+                    + [members.totalLine].compactMap(\.self)
+            case .certificates:
+                CertificateDocument.lines(
+                    selectedNodes.flatMap(\.certificates), columnsMax: columns)
+            }
+        guard !lines.isEmpty else { return [TextLine("no \(view.title)", .faint)] }
+        guard lines.count > room else { return lines }
+        let left = lines.count - room + 1
+        return lines.prefix(max(0, room - 1)) + [TextLine("and \(left) more lines", .faint)]
     }
 
     /// The line of member states.
@@ -60,22 +91,22 @@ extension TopState {
     private var fenceLine: TextLine {
         let reports = nodes.compactMap { node in node.report.map { (node, $0) } }
         let fenced = reports.filter(\.1.isFenced)
-        var line: TextLine
-        if fenced.isEmpty {
-            line = TextLine(reports.isEmpty ? "" : "no node fenced", .faint)
-        } else {
-            let names = fenced.map { $0.0.id.map { String($0.prefix(8)) } ?? $0.0.endpoint }
-            line = TextLine(
-                "\(fenced.count) fenced: \(names.joined(separator: ", "))", .bad)
+        var line = TextLine()
+        if !fenced.isEmpty {
+            line.append(
+                "\(fenced.count) fenced: \(fenced.map(\.0.name).joined(separator: ", "))", .bad)
         }
         let pending = reports.reduce(0) { $0 + $1.1.invalidations.receiptsPending }
         if pending > 0 {
-            line += TextLine("   ")
+            if line.columns > 0 { line.append("   ") }
             line.append(
                 "\(NumberFormat.plural(pending, "purge")) not confirmed by all", .warning)
         }
         let offers = reports.reduce(0) { $0 + ($1.1.cluster?.offersPending ?? 0) }
-        if offers > 0 { line.append("   \(NumberFormat.plural(offers, "image")) to hand off") }
+        if offers > 0 {
+            if line.columns > 0 { line.append("   ") }
+            line.append("\(NumberFormat.plural(offers, "image")) to hand off")
+        }
         return line
     }
 
@@ -91,7 +122,7 @@ extension TopState {
             if let failure = row.failure { who += TextLine("  \(failure.reason)", .bad) }
         }
         guard let totalRates else {
-            return [who + TextLine("  no figures yet", .faint), TextLine(), TextLine()]
+            return [who + TextLine("  no figures yet", .faint), TextLine(), TextLine(), TextLine()]
         }
         let sentences = [
             "p50 \(NumberFormat.latency(totalRates.latency(0.5)))",
@@ -101,7 +132,29 @@ extension TopState {
                 + NumberFormat.byteRate(totalRates.receivedPerSecond),
         ]
         who += TextLine("  ") + TextLine(sentences.joined(separator: "  "))
-        return [who] + sparklines(totalRates, columns)
+        return [who] + sparklines(totalRates, columns) + [responsesLine(totalRates)]
+    }
+
+    /// Returns the line of responses by status class, and of errors by reason.
+    private func responsesLine(_ total: TopRates) -> TextLine {
+        let (counts, label) = (total.responses, TextLine("responses").padded(to: Self.labelColumns))
+        guard counts.all > 0 else { return label + TextLine("none by class", .faint) }
+        let classes: [(String, UInt64, TextStyle)] = [
+            ("2xx", counts.successful, .plain), ("3xx", counts.redirected, .plain),
+            ("4xx", counts.clientErrors, .plain), ("5xx", counts.serverErrors, .bad),
+        ]
+        var line = label
+        for (name, count, style) in classes where count > 0 {
+            line.append("\(name) \(NumberFormat.percent(counts.share(count)))  ", style)
+        }
+        for (name, errors) in [("refused", total.refused), ("origins", total.failed)] {
+            let rates = errors.items.filter { $0.count > 0 }.sorted { $0.count > $1.count }.map {
+                "\($0.name) \(NumberFormat.rate(Double($0.count) / total.seconds))/s"
+            }
+            guard !rates.isEmpty else { continue }
+            line.append("\(name): \(rates.joined(separator: ", "))  ", .warning)
+        }
+        return line
     }
 
     /// Returns the lines of the history.
@@ -134,125 +187,25 @@ extension TopState {
     /// The line of keys.
     private var keyLine: TextLine {
         let keys = [
-            ("q", "quit"), ("s", "sort: \(order.rawValue)"),
-            ("p", isPaused ? "go on" : "pause"),
-            ("n", "next node"), ("?", showsHelp ? "close help" : "help"),
+            ("q", "quit"), ("v", view.rawValue), ("n", "next node"),
+            ("s", "sort: \(order.rawValue)"), ("p", isPaused ? "go on" : "pause"),
+            ("?", showsHelp ? "close" : "help"),
         ]
         return keys.reduce(into: TextLine()) { line, key in
-            if line.columns > 0 { line.append("   ") }
+            if line.columns > 0 { line.append("  ") }
             line.append(" \(key.0) ", .reversed)
             line.append(" \(key.1)")
         }
     }
+}
 
-    private static let helpLines: [TextLine] = {
-        var pairs = KeyValueTable()
-        pairs.append("q, Ctrl-C", "quit")
-        pairs.append("s", "sort nodes: as given, requests, fewest hits, p99, memory, origin")
-        pairs.append("p, space", "pause; no node is queried")
-        pairs.append("n, Tab, ↓", "next node: only its traffic, images and purges")
-        pairs.append("N, ↑", "previous node")
-        pairs.append("Esc", "all nodes together")
-        pairs.append("?, h", "open or close this help")
-        return pairs.lines() + [
-            TextLine(),
-            TextLine(
-                "Rates, latencies and ratios are of the last 5 s. HIT: of the requests that the"),
-            TextLine(
-                "cache could answer, those the origin gave no body for; BYTES: the same of bytes."),
-            TextLine("ORIG/S: fetches from origins. LAG: purges that others know a node lacks."),
-        ]
-    }()
+extension TopState.View {
+    /// The contents in words.
+    fileprivate var title: String { self == .certificates ? "certificates" : rawValue }
 }
 
 /// The tables of the screen of `nuthatch top`.
 extension TopState {
-    /// A column of the table of nodes.
-    private struct Column {
-        let title: String
-        let width: Int
-        var isLeft = false
-        /// The number of terminal columns from which it is shown.
-        var columnsMin = 0
-        let cell: (TopRow) -> TextLine
-    }
-
-    // MARK: Nodes
-
-    /// Returns the table of nodes.
-    func nodeLines(_ columns: Int, _ now: Instant) -> [TextLine] {
-        let shown = Self.columns(now).filter { $0.columnsMin <= columns }
-        func line(_ look: TextStyle, _ cell: (Column) -> TextLine) -> TextLine {
-            shown.enumerated().reduce(into: TextLine()) { line, item in
-                if item.offset > 0 { line += TextLine(" ", look) }
-                line += cell(item.element).padded(
-                    to: item.element.width, isRight: !item.element.isLeft, with: look)
-            }
-        }
-        let heads = line(.reversed) { TextLine($0.title, .reversed) }
-        return [heads.padded(to: columns, with: .reversed)]
-            + rows.map { row in
-                let isChosen = row.index != nil && row.index == selection
-                let cells = line(.plain) { $0.cell(row) }
-                return isChosen ? cells.styled(.strong) : cells
-            }
-    }
-
-    /// Returns all columns.
-    private static func columns(_ now: Instant) -> [Column] {
-        let none = TextLine("–", .faint)
-        func figure(_ text: @escaping (TopRates) -> String) -> (TopRow) -> TextLine {
-            { row in row.rates.map { TextLine(text($0)) } ?? none }
-        }
-        typealias Tier = (StatisticsDocument) -> (any TierUsage)?
-        func tier(_ tier: @escaping Tier) -> (TopRow) -> TextLine {
-            { row in
-                guard let tier = row.report.flatMap(tier) else { return none }
-                if !tier.isUp { return TextLine("down", .bad) }
-                return TextLine(NumberFormat.wholePercent(tier.share))
-            }
-        }
-        func used(_ tier: @escaping Tier) -> (TopRow) -> TextLine {
-            { row in
-                guard let tier = row.report.flatMap(tier) else { return none }
-                return TextLine(Bar.text(tier.share, columns: 4), .accent)
-                    + TextLine(" \(NumberFormat.shortBytes(tier.usedBytes))").padded(
-                        to: 7, isRight: true)
-            }
-        }
-        return [
-            Column(title: "NODE", width: 8, isLeft: true) { TextLine($0.name) },
-            Column(title: "AT", width: 21, isLeft: true, columnsMin: 120) { TextLine($0.endpoint) },
-            Column(title: "STATE", width: 12, isLeft: true) { $0.state(now: now) },
-            Column(
-                title: "REQ/S", width: 6, cell: figure { NumberFormat.rate($0.requestsPerSecond) }),
-            Column(
-                title: "HIT", width: 6,
-                cell: figure { NumberFormat.percent($0.requests.hitRatio) }),
-            Column(
-                title: "BYTES", width: 6, cell: figure { NumberFormat.percent($0.bytes.hitRatio) }),
-            Column(title: "P50", width: 5, cell: figure { NumberFormat.latency($0.latency(0.5)) }),
-            Column(title: "P99", width: 5, cell: figure { NumberFormat.latency($0.latency(0.99)) }),
-            Column(
-                title: "SENT", width: 10, columnsMin: 100,
-                cell: figure { NumberFormat.byteRate($0.sentPerSecond) }),
-            Column(title: "MEM", width: 4, cell: tier { $0.memory }),
-            Column(title: "", width: 11, columnsMin: 140, cell: used { $0.memory }),
-            Column(title: "DISK", width: 4, cell: tier { $0.disk }),
-            Column(title: "", width: 11, columnsMin: 140, cell: used { $0.disk }),
-            Column(
-                title: "ORIG/S", width: 6, cell: figure { NumberFormat.rate($0.fetchesPerSecond) }),
-            Column(title: "KEYS", width: 5, columnsMin: 100) { row in
-                guard let member = row.member, member.primaryShare > 0 else { return none }
-                return TextLine(NumberFormat.percent(member.primaryShare))
-            },
-            Column(title: "LAG", width: 4) { row in
-                guard let lag = row.lag else { return none }
-                return TextLine(NumberFormat.rate(Double(lag)), lag == 0 ? .plain : .warning)
-            },
-        ]
-    }
-
     // MARK: Images and purges
 
     /// Returns the most requested entries and the latest purges, in at most `room` lines; none for

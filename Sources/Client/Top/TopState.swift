@@ -16,10 +16,25 @@ package struct TopState: Sendable {
         case origin
     }
 
+    /// The contents of the screen.
+    package enum View: String, CaseIterable, Sendable {
+        /// The nodes, the most requested images, and the latest purges.
+        case overview
+        /// The conditions with advice.
+        case conditions
+        case origins
+        case sites
+        /// The members of the cluster with their own reports.
+        case members
+        case certificates = "certs"
+    }
+
     /// The nodes as given, followed by members that were discovered.
     package private(set) var nodes: [TopNode]
     /// The order in which nodes are listed.
     package private(set) var order = Order.asListed
+    /// The contents of the screen.
+    package private(set) var view = View.overview
     /// True while no poll is started.
     package private(set) var isPaused = false
     /// True while the help is shown.
@@ -57,6 +72,26 @@ package struct TopState: Sendable {
         nodes[node].purges = purges
     }
 
+    /// Replaces the conditions of a node.
+    package mutating func received(_ node: Int, _ report: ConditionsDocument) {
+        nodes[node].reportedConditions = report.conditions
+    }
+
+    /// Replaces the origins of a node.
+    package mutating func received(_ node: Int, _ origins: [OriginDocument]) {
+        nodes[node].origins = origins
+    }
+
+    /// Replaces the sites of a node.
+    package mutating func received(_ node: Int, _ sites: [SiteDocument]) {
+        nodes[node].sites = sites
+    }
+
+    /// Replaces the certificates of a node.
+    package mutating func received(_ node: Int, _ certificates: [CertificateDocument]) {
+        nodes[node].certificates = certificates
+    }
+
     /// Records that a node does not respond, with the reason in a few words.
     package mutating func requestFailed(_ node: Int, _ why: String, at now: Instant) {
         nodes[node].requestFailed(why, at: now)
@@ -74,17 +109,23 @@ package struct TopState: Sendable {
         switch key {
         case .quit: return false
         case .escape where showsHelp: showsHelp = false
-        case .escape: selection = nil
+        case .escape: (selection, view) = (nil, .overview)
+        case .nextView: view = Self.following(view)
         case .help: showsHelp.toggle()
         case .pause: isPaused.toggle()
         case .sort:
-            let all = Order.allCases
-            let index = all.firstIndex(of: order) ?? 0
-            order = all[(index + 1) % all.count]
+            order = Self.following(order)
         case .next: moveSelection(by: 1)
         case .previous: moveSelection(by: -1)
         }
         return true
+    }
+
+    /// Returns the case after `value`, the first after the last.
+    private static func following<Value: CaseIterable & Equatable>(_ value: Value) -> Value {
+        let all = Array(Value.allCases)
+        let index = all.firstIndex(of: value) ?? 0
+        return all[(index + 1) % all.count]
     }
 
     /// Moves the selection; all together is before the first node and after the last.
@@ -129,6 +170,34 @@ package struct TopState: Sendable {
             hits.append(points.map(\.counts).reduce(SourceCounts(), +).hitRatio)
         }
         return (requests, hits)
+    }
+
+    /// Returns the conditions of the selected nodes.
+    func conditions(now: Instant) -> ConditionReport {
+        ConditionReport(selectedNodes.map { ($0.name, $0.conditions(now: now)) })
+    }
+
+    /// The origins as all selected nodes together see them.
+    var origins: [OriginDocument] {
+        Self.sums(selectedNodes.flatMap(\.origins), of: \.name) { $0.adding($1) }
+    }
+
+    /// The sites on all selected nodes together.
+    var sites: [SiteDocument] {
+        Self.sums(selectedNodes.flatMap(\.sites), of: \.site) { $0.adding($1) }
+    }
+
+    /// Returns the sums of documents with the same name.
+    private static func sums<Document>(
+        _ documents: [Document], of name: (Document) -> String,
+        _ add: (Document, Document) -> Document
+    ) -> [Document] {
+        var sums: [String: Document] = [:]
+        for document in documents {
+            let name = name(document)
+            sums[name] = sums[name].map { add($0, document) } ?? document
+        }
+        return Array(sums.values)
     }
 
     /// The most requested entries of all selected nodes together.

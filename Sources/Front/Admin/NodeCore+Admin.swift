@@ -105,20 +105,11 @@ extension HotEntryDocument {
     fileprivate init(_ entry: MemoryEntry, accesses: UInt64) {
         self.init()
         key = String(decoding: entry.key, as: UTF8.self)
-        url = Self.url(key)
+        url = EntryDocument.url(ofKey: key)
         let head = RenderedHead(entry)
         contentType = String(decoding: head.slice(head.layout.contentTypeExtent), as: UTF8.self)
         bodyBytes = entry.metadata.size
         self.accesses = accesses
-    }
-
-    /// Returns the URL of an entry's key: an image's key is its URL, and a site's lacks the scheme,
-    /// with `#https` at its end for HTTPS.
-    private static func url(_ key: String) -> String {
-        let base = key.prefix { $0 != "\n" }
-        guard base.hasPrefix("//") else { return String(base) }
-        let isSecure = base.hasSuffix("#https")
-        return (isSecure ? "https:" : "http:") + (isSecure ? base.dropLast(6) : base)
     }
 }
 

@@ -125,17 +125,18 @@ extension TLSFailureCause {
 }
 
 extension TLSFailure {
-    /// The name of the other side at the start of a sentence.
-    private var peerName: String {
+    /// The explanation for the operator, one sentence.
+    package var message: String {
         switch role {
-        case .server: "The client"
-        case .client: "The origin"
-        case .peer: "The peer"
+        case .server: message(naming: "The client")
+        case .client: message(naming: "The origin")
+        case .peer: message(naming: "The peer")
         }
     }
 
-    /// The explanation for the operator, one sentence.
-    package var message: String {
+    /// Returns the explanation for the operator, one sentence; `peerName` names the other side at
+    /// the start of a sentence.
+    package func message(naming peerName: String) -> String {
         switch cause {
         case .truncated: "\(peerName) closed the TLS connection without close_notify."
         case .notTLS: "\(peerName) does not use TLS: its first bytes are not a TLS record."
@@ -147,17 +148,16 @@ extension TLSFailure {
             "\(peerName) refused the connection with the TLS alert \(TLSAlert.name(number))."
         case .inputLimitExceeded(let max):
             "\(peerName) sent more than \(max) bytes of TLS records without data."
+        case .certificateMissing: "\(peerName) sent no certificate."
         case .noSharedSecret: "\(peerName) does not have the cluster secret."
         case .malformed(let reason): "\(peerName) violated the TLS protocol: \(reason)."
         case .internalError(let reason): "TLS failed on this node: \(reason)."
-        default: certificateMessage
+        default: certificateMessage("\(peerName)'s certificate")
         }
     }
 
-    private var certificateMessage: String {
-        let whose = "\(peerName)'s certificate"
+    private func certificateMessage(_ whose: String) -> String {
         switch cause {
-        case .certificateMissing: return "\(peerName) sent no certificate."
         case .expired(let time, let depth):
             return "\(Self.named(whose, depth)) expired on \(Self.text(time))."
         case .notYetValid(let time, let depth):

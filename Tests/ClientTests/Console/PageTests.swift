@@ -31,9 +31,12 @@ struct PageTests {
     func one() {
         let statistics = Reports.statistics(
             at: 93_784_000, hits: 987, misses: 13, members: members)
-        let lines = Self.status.lines(statistics, at: "127.0.0.1:8081")
+        let report = NodeReport(Self.status, statistics)
+        let lines = report.lines(at: "127.0.0.1:8081", columnsMax: 80)
         #expect(
             text(lines) == """
+                ready: no fault is known
+
                 node      11111111111111111111111111111111 at 127.0.0.1:8081
                 version   1.2.3, up 1d 2h
                 health    ready, fenced for 12s
@@ -45,7 +48,93 @@ struct PageTests {
                 log       1,200 records applied; 1 purge not confirmed by all
                 sites     www.example.com, *
                 role      purge
+
+                   MEMBER    STATE  REQUESTS  HITS  5XX  FAILED  OF  ADMIN
+                *  11111111  alive         –     –    –       –   –  10.0.0.1:8082
+                   22222222  alive         –     –    –       –   –  10.0.0.2:8082
+                   33333333  dead          –     –    –       –   –  10.0.0.3:8082
                 """)
+    }
+
+    @Test("The status begins with what is wrong, and what to do")
+    func failing() {
+        var statistics = Reports.statistics(at: 93_784_000, hits: 987, misses: 13)
+        (statistics.responses.successful, statistics.responses.serverErrors) = (990, 10)
+        statistics.errors.refused = NamedCounts([("fills", 2), ("queue", 0)])
+        statistics.errors.origin = NamedCounts([("timeout", 3), ("connect", 12)])
+        statistics.cluster = nil
+        var status = Self.status
+        (status.cluster, status.fencedMilliseconds) = (nil, nil)
+        var report = NodeReport(
+            status, statistics, conditions: ConditionsDocument(Reports.conditions))
+        report.origins = Reports.origins
+        report.sites = Reports.sites
+        report.certificates = Reports.certificates
+        let lines = report.lines(at: "127.0.0.1:8081", columnsMax: 80)
+        #expect(
+            text(lines) == """
+                critical: http://a.example:80 is down: 12 of 13 fetches failed, and its circuit
+                          is open.
+                          Check that it runs, and that this node reaches it. — for 2m 5s; alert
+                          NuthatchOriginLeftAlone
+                warning:  a.pem expires in 12 days.
+                          Renew it, and send the node SIGHUP. — for 18d
+
+                node      11111111111111111111111111111111 at 127.0.0.1:8081
+                version   1.2.3, up 1d 2h
+                health    ready
+                memory    256 MiB of 512 MiB (50%), 1 entry
+                disk      none
+                requests  1,000 since the start; hit ratio 98.7% of requests, 98.7% of bytes
+                origin    13 fetches; 130 KiB received of 9.8 MiB sent: 98.7% saved
+                cluster   none
+                log       1,200 records applied; 1 purge not confirmed by all
+                sites     www.example.com, *
+                role      purge
+                status    2xx 990 (99%), 5xx 10 (1%)
+                errors    refused: fills 2; failed fetches: connect 12, timeout 3
+                certs     a.example 12 days, b.example 80 days
+
+                ORIGIN               HEALTH  CIRCUIT  QUEUE  CONNS  FAILED  OF  RECEIVED
+                http://a.example:80  down    open 8s      4      0      12  13       0 B
+                  last error 3s ago: Connection refused; connect 11, timeout 1
+                http://b.example:80  ok      closed       0      2       0  40   390 KiB
+
+                SITE             HEALTH  REQUESTS   HITS  4XX  5XX      SENT  FROM ORIGIN
+                www.example.com  down       1,000  98.7%   1%   4%  97.6 MiB       1 MiB
+                  last error 3s ago: Connection refused
+                """)
+        #expect(lines.allSatisfy { $0.columns <= 80 })
+    }
+
+    @Test("A condition that several nodes report is one, and the worst is the headline")
+    func conditions() {
+        let unanswered = Condition(unansweredBy: "c:8081", "did not respond within 3s")
+        let report = ConditionReport([
+            ("a", Reports.conditions), ("b", Array(Reports.conditions.prefix(1))),
+            ("c:8081", [unanswered]),
+        ])
+        #expect(report.state == .critical)
+        #expect(
+            report.headline.text
+                == "critical: http://a.example:80 is down: 12 of 13 fetches failed, "
+                + "and its circuit is open. (a, b) (and 2 more)")
+        #expect(
+            report.furtherLines(5).map(\.text) == [
+                "critical: c:8081 did not respond within 3s",
+                "warning:  a.pem expires in 12 days. (a)",
+            ])
+        #expect(report.furtherLines(1).map(\.text) == ["and 2 more: v"])
+        #expect(ConditionReport([("a", [])]).headline.text == "ready: no fault is known")
+    }
+
+    @Test("A node that reports no conditions is judged by its fence, disk and readiness")
+    func older() {
+        var statistics = Reports.statistics(at: 1, fenced: 4_000)
+        (statistics.disk?.isUp, statistics.readiness) = (false, "joining")
+        #expect(statistics.basicConditions.map(\.name) == ["fenced", "disk-down", "joining"])
+        #expect(ConditionReport([("a", statistics.basicConditions)]).state == .critical)
+        #expect(Reports.statistics(at: 1).basicConditions == [])
     }
 
     @Test("Several nodes make a table, with the reason for each that does not answer")
@@ -54,13 +143,16 @@ struct PageTests {
             at: 1, hits: 987, misses: 13, members: members)
         let lines = StatusTable.lines(
             [
-                ("a:8081", .received(Self.status, statistics)),
+                ("a:8081", .received(NodeReport(Self.status, statistics))),
                 ("b:8081", .failed("Connection refused")),
             ], columnsMax: nil)
         let wanted = """
-            AT      NODE      HEALTH                 ALIVE  MEMORY  DISK  REQUESTS   HITS  BYTES  UP
-            a:8081  11111111  ready, fenced for 12s  2/3       50%     –     1,000  98.7%  98.7%  1d
-            b:8081  –         Connection refused     –           –     –         –      –      –   –
+            critical: b:8081 Connection refused
+                      See whether it runs, and whether its admin port can be reached from here.
+
+            AT      NODE      HEALTH                 ALIVE  MEM  DISK  REQUESTS   HITS  5XX  UP
+            a:8081  11111111  ready, fenced for 12s  2/3    50%     –     1,000  98.7%    –  1d
+            b:8081  –         Connection refused     –        –     –         –      –    –   –
             """
         #expect(text(lines) == wanted)
     }
@@ -86,7 +178,8 @@ struct PageTests {
     @Test("An entry shows its reuse forecast and the reason")
     func entry() {
         var variant = EntryDocument.Variant()
-        (variant.key, variant.tier, variant.isAlsoOnDisk) = ("http://a.example/b", "memory", true)
+        (variant.key, variant.tier) = ("http://a.example/b\n1\u{1F}\u{FFFD}", "memory")
+        (variant.isAlsoOnDisk, variant.memoryAccesses) = (true, 50)
         (variant.contentType, variant.bodyBytes) = ("image/png", 2048)
         (variant.ageMilliseconds, variant.remainingFreshnessMilliseconds) = (61_000, -5_000)
         (variant.decision, variant.reason) = ("revalidate", "stale for 5 s")
@@ -100,14 +193,14 @@ struct PageTests {
         #expect(
             text(document.lines(columnsMax: nil)) == """
                 url     http://A.example/b
-                key     http://a.example/b
+                stored  http://a.example/b
                 owners  11111111, 22222222  not this node
 
                 now       revalidate: stale for 5 s
                 tier      memory and disk
                 response  200 image/png, 2 KiB
                 age       1m 1s; stale for 5s
-                use       3 accesses on disk, last 2s ago
+                use       50 accesses in memory, estimated; 3 accesses on disk, last 2s ago
                 tags      one two
                 version   1.2
                 """)

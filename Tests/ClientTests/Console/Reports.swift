@@ -80,4 +80,58 @@ enum Reports {
                 return entry
             })
     }
+
+    // MARK: What is wrong
+
+    /// An origin that is down, and a certificate that expires soon.
+    static let conditions: [Condition] = {
+        var origin = Condition(
+            .originDown, .critical, subject: "http://a.example:80",
+            "http://a.example:80 is down: 12 of 13 fetches failed, and its circuit is open.",
+            advice: "Check that it runs, and that this node reaches it.",
+            alert: "NuthatchOriginLeftAlone")
+        origin.sinceMilliseconds = 125_000
+        var certificate = Condition(
+            .certificateExpiring, .warning, subject: "a.pem", "a.pem expires in 12 days.",
+            advice: "Renew it, and send the node SIGHUP.")
+        certificate.sinceMilliseconds = 18 * 86_400_000
+        return [origin, certificate]
+    }()
+
+    private static let refused = LastErrorDocument(
+        reason: "connect", detail: "Connection refused", millisecondsAgo: 3_000)
+
+    /// An origin that is down, after one that is not.
+    static let origins: [OriginDocument] = {
+        var good = OriginDocument()
+        (good.url, good.connections, good.fetches) = ("http://b.example:80", 2, 40)
+        good.receivedBytes = 400_000
+        var bad = OriginDocument()
+        (bad.url, bad.health, bad.circuit) = ("http://a.example:80", "down", "open")
+        (bad.retryAfterMilliseconds, bad.waiting) = (8_000, 4)
+        (bad.fetches, bad.failed, bad.lastError) = (13, 12, refused)
+        bad.failuresByReason = NamedCounts([("connect", 11), ("timeout", 1)])
+        return [good, bad]
+    }()
+
+    /// A site whose origin is down.
+    static let sites: [SiteDocument] = {
+        var site = SiteDocument()
+        (site.site, site.health, site.lastError) = ("www.example.com", "down", refused)
+        (site.requests.memory, site.requests.origin) = (987, 13)
+        site.bytes.memory = 100 << 20
+        site.bytes.memory -= 2_500_000
+        (site.responses.successful, site.responses.clientErrors) = (950, 10)
+        (site.responses.serverErrors, site.originReceivedBytes) = (40, 1 << 20)
+        return [site]
+    }()
+
+    /// A certificate that expires soon, after one that does not.
+    static let certificates: [CertificateDocument] = [("b.example", 80), ("a.example", 12)].map {
+        name, days in
+        var certificate = CertificateDocument()
+        (certificate.file, certificate.names) = ("\(name.prefix(1)).pem", [name])
+        (certificate.notAfter, certificate.daysLeft) = ("2027-01-02T03:04:05Z", days)
+        return certificate
+    }
 }

@@ -59,8 +59,8 @@ struct TopScreenTests {
     /// Compares a screen with its file, which should be read before it is renewed: it is what
     /// people see.
     private func expect(
-        _ state: TopState, _ columns: Int, _ rows: Int?, is name: String,
-        at location: SourceLocation = #_sourceLocation
+        _ state: TopState, _ columns: Int, _ rows: Int?, is name: String, at second: Double = 20,
+        location: SourceLocation = #_sourceLocation
     ) throws {
         let lines = state.render(columns: columns, rows: rows, now: Self.time(20))
         let text = lines.map { $0.rendered(isColoured: false) + "\n" }.joined()
@@ -100,9 +100,82 @@ struct TopScreenTests {
         try expect(state, 100, nil, is: "top-once")
     }
 
+    /// The cluster in which an origin is down, with names that are long, and rates that are high.
+    private func failing() -> TopState {
+        var state = TopState(places: ["10.100.200.101:18081", "node-b:8081"], interval: .seconds(1))
+        for second in 0...9 {
+            for node in 0..<2 {
+                var members = [Reports.member(1), Reports.member(2)]
+                for index in members.indices {
+                    members[index].isSelf = index == node
+                    members[index].name = "nuthatch-\(index)"
+                    var summary = MemberDocument.Summary()
+                    (summary.requests, summary.hits, summary.cacheable) = (7_000, 6_500, 6_900)
+                    (summary.originFetches, summary.originFailed) = (400, 12)
+                    (summary.state, summary.condition) = ("critical", Reports.conditions[0].summary)
+                    if index == 0 { members[index].summary = summary }
+                    members[index].adminURL = "http://nuthatch-\(index).nuthatch.svc:8081"
+                }
+                members[1].differingSettings = ["disk-limit"]
+                let count = UInt64(123_456 * second)
+                var report = Reports.statistics(
+                    at: Int64(second) * 1000, hits: count, misses: count / 10, members: members)
+                (report.responses.successful, report.responses.serverErrors) = (count, count / 100)
+                report.responses.clientErrors = count / 1000
+                report.errors.refused = NamedCounts([("fills", count / 500)])
+                report.errors.origin = NamedCounts([("connect", count / 100), ("timeout", 0)])
+                state.received(node, report, at: Self.time(Double(second)))
+            }
+        }
+        state.received(0, ConditionsDocument(Reports.conditions))
+        state.received(1, ConditionsDocument(Array(Reports.conditions.prefix(1))))
+        for node in 0..<2 {
+            state.received(node, Reports.origins)
+            state.received(node, Reports.sites)
+            state.received(node, Reports.certificates)
+        }
+        return state
+    }
+
+    @Test(
+        "What is wrong comes first at 80, 100 and 120 columns, and the table has no gap",
+        arguments: [80, 100, 120])
+    func failing(columns: Int) throws {
+        var state = failing()
+        try expect(state, columns, 24, is: "top-failing-\(columns)x24", at: 9)
+        for view in TopState.View.allCases {
+            #expect(state.view == view)
+            let lines = state.render(columns: columns, rows: 24, now: Self.time(9))
+            #expect(lines.count == 24 && lines.allSatisfy { $0.columns <= columns })
+            #expect(lines[0].text.hasPrefix("critical: http://a.example:80 is down:"))
+            let keys = ["q", "v", "n", "s", "p", "?"]
+            #expect(keys.allSatisfy { lines[23].text.contains(" \($0)  ") }, "\(lines[23].text)")
+            #expect(lines[23].text.hasSuffix("help"))
+            _ = state.keyPressed(.nextView)
+        }
+        // The columns of a row are separate words below their headings.
+        let lines = state.render(columns: columns, rows: 24, now: Self.time(9)).map(\.text)
+        let heads = try #require(lines.firstIndex { $0.hasPrefix("NODE") })
+        let words = lines[heads].split(separator: " ").count
+        #expect(lines[heads + 1].split(separator: " ").count >= words)
+        #expect(lines[heads].contains("5XX") && lines[heads].contains("HIT"))
+        #expect(lines[heads + 1].hasPrefix("nuthatch-0 ") && lines[heads + 1].contains("critical"))
+    }
+
+    @Test("The views show conditions with advice, origins, sites, members and certificates")
+    func views() throws {
+        var state = failing()
+        for view in TopState.View.allCases.dropFirst() {
+            _ = state.keyPressed(.nextView)
+            try expect(state, 80, 16, is: "top-\(view.rawValue)-80x16", at: 9)
+        }
+        _ = state.keyPressed(.escape)
+        #expect(state.view == .overview)
+    }
+
     @Test("At any size the screen has the terminal's lines and none is too wide", arguments: 0...3)
     func sizes(presses: Int) throws {
-        var state = cluster()
+        var state = presses == 3 ? failing() : cluster()
         for _ in 0..<presses { _ = state.keyPressed(.next) }
         for columns in [1, 7, 20, 40, 79, 81, 119, 121, 200, 400] {
             for rows in [0, 1, 2, 5, 9, 13, 16, 23, 60, 200] {
@@ -116,9 +189,9 @@ struct TopScreenTests {
     func sorted() throws {
         var state = cluster()
         func names() -> [String] {
-            state.render(columns: 80, rows: 24, now: Self.time(20))[8..<13].map {
-                String($0.text.prefix(1))
-            }
+            let lines = state.render(columns: 80, rows: 24, now: Self.time(20)).map(\.text)
+            let heads = lines.firstIndex { $0.hasPrefix("NODE") } ?? 0
+            return lines[(heads + 1)..<(heads + 6)].map { String($0.prefix(1)) }
         }
         #expect(names() == ["1", "2", "3", "4", "5"])
         _ = state.keyPressed(.sort)
@@ -142,6 +215,7 @@ struct TopScreenTests {
         }
         let lines = state.render(columns: 80, rows: 24, now: Self.time(1)).map(\.text)
         #expect(lines.contains { $0.hasPrefix("22222222 dead 1s") })
+        #expect(lines[0] == "critical: 10.0.0.2:8081 no route")
         #expect(!lines.contains { $0.hasPrefix("10.0.0.2") })
     }
 
@@ -187,7 +261,7 @@ struct TopKeyTests {
         "Keys are read one by one, including escape sequences",
         arguments: [
             ("q", [.quit]), ("\u{3}", [.quit]), ("sp ?", [.sort, .pause, .pause, .help]),
-            ("n\tN", [.next, .next, .previous]), ("\u{1B}", [.escape]),
+            ("v", [.nextView]), ("n\tN", [.next, .next, .previous]), ("\u{1B}", [.escape]),
             ("\u{1B}[B\u{1B}[A", [.next, .previous]), ("\u{1B}OB", [.next]),
             ("\u{1B}[Z", [.previous]), ("\u{1B}[15~q", [.quit]), ("x", []), ("\u{1B}[1;5", []),
         ] as [(String, [TopKey])])
@@ -198,7 +272,7 @@ struct TopKeyTests {
     @Test("Only q quits")
     func quit() {
         var state = TopState(places: ["a:1"], interval: .seconds(1))
-        let others: [TopKey] = [.sort, .pause, .next, .previous, .help, .escape]
+        let others: [TopKey] = [.sort, .pause, .next, .previous, .nextView, .help, .escape]
         for key in others {
             let goesOn = state.keyPressed(key)
             #expect(goesOn, "\(key)")

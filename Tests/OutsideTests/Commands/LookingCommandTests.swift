@@ -125,6 +125,104 @@ extension Outside {
             #expect(target == "/dev/null")
         }
 
+        @Test("get verifies the certificate for the site, the node's address, or --server-name")
+        func secure() throws {
+            let stage = try SecureStage()
+            stage.origin.on("/a", OriginResponse(image, fields: [lasting]))
+            stage.origin.on("/large", OriginResponse(Self.large, fields: [lasting]))
+            let base = "https://127.0.0.1:\(stage.node.securePort)"
+            func get(_ words: String...) throws -> ProgramResult {
+                try NodeProcess.run(["get", "--ca", stage.authority.file] + words)
+            }
+            let bytes = Data(image.bytes(0..<image.byteCount))
+            let address = try get("--base", base, stage.origin.url("/a"))
+            #expect(address.status == 0 && address.output == bytes, "\(address.errors)")
+            let site = try get("--base", base, "--site-url", "https://\(SecureStage.site)/a")
+            #expect(site.status == 0 && site.output == bytes, "\(site.errors)")
+            let named = try get(
+                "--base", base, "--server-name", SecureStage.images, stage.origin.url("/large"))
+            #expect(
+                named.status == 0 && named.output == Data(Self.large.bytes(0..<Self.large.byteCount)),
+                "\(named.errors)")
+            let head = try get("--base", base, "--head", "--json", stage.origin.url("/none"))
+            #expect(head.status == 1 && head.document["status"] as? Int == 404, "\(head)")
+        }
+
+        private static let large = TestImage.generated(.png, byteCount: 3_000_000, seed: 8)
+
+        @Test("An error of TLS says what is wrong and what to do")
+        func insecure() throws {
+            let stage = try SecureStage()
+            let url = stage.origin.url("/a")
+            func fault(_ words: String...) throws -> String {
+                let result = try NodeProcess.run(["get", "--head", url] + words)
+                #expect(result.status == 69 && result.output.isEmpty, "\(result)")
+                return result.errors
+            }
+            let base = ["--base", "https://127.0.0.1:\(stage.node.securePort)"]
+            let unknown = try fault(base[0], base[1])
+            #expect(unknown.contains("the node's certificate has no trusted issuer"), "\(unknown)")
+            #expect(unknown.contains("; --ca names a file"), "\(unknown)")
+            let trusted = ["--ca", stage.authority.file]
+            let other = try fault(
+                base[0], base[1], trusted[0], trusted[1], "--server-name", "other.example")
+            #expect(
+                other.contains("is not for other.example; it is for a.example, b.example"),
+                "\(other)")
+            #expect(other.contains("; --server-name names the host"), "\(other)")
+            let old = try NodeProcess(certificates: [
+                try stage.authority.leaf("old", addresses: ["127.0.0.1"], years: 2020..<2021)
+            ])
+            let expired = try fault(
+                base[0], "https://127.0.0.1:\(old.securePort)", trusted[0], trusted[1])
+            #expect(
+                expired.contains("the node's certificate expired on ")
+                    && expired.contains("; renew it"), "\(expired)")
+            let plain = try fault(base[0], "https://127.0.0.1:\(stage.node.port)")
+            #expect(plain.contains("does not use TLS") && plain.contains("; http://"), "\(plain)")
+            let none = try NodeProcess.run(["get", "--head", url] + base + ["--ca", "/nowhere"])
+            #expect(none.status == 78 && none.errors.contains("the file does not exist"))
+            let odd = try NodeProcess.run(["get", "--head", url] + base + ["--server-name", "a b"])
+            #expect(odd.status == 64 && odd.errors.contains("--server-name: \"a b\""))
+        }
+
+        @Test("A check prints the worst state in one line and exits with it")
+        func check() throws {
+            let stage = try stage()
+            let ready = try stage.node.command("status", "--check")
+            #expect(ready.status == 0 && ready.text == "ready: no fault is known\n", "\(ready)")
+            let silent = try stage.node.command("status", "--check", "--node", "127.0.0.1:1")
+            #expect(silent.status == 2, "\(silent)")
+            #expect(silent.text == "critical: 127.0.0.1:1 Connection refused\n")
+            let none = try stage.node.command("status", "--check", "--token-file", "/nowhere")
+            #expect(none.status == 3 && none.output.isEmpty, "\(none)")
+        }
+
+        @Test("A site whose origin is dead comes first in status and top")
+        func deadOrigin() throws {
+            let dead = try ReservedPort()
+            let node = try NodeProcess(["--site", "dead.example=http://127.0.0.1:\(dead.number)"])
+            for _ in 0..<30 { _ = try? node.get("/a", host: "dead.example") }
+            let place = "127.0.0.1:\(dead.number)"
+            var status = try node.command("status")
+            expectSoon(30, "\(status.text)") {
+                status = (try? node.command("status")) ?? status
+                return status.text.hasPrefix("critical: ")
+            }
+            #expect(status.line("critical: ").contains(place), "\(status.text)")
+            #expect(status.line("status").contains("5xx "), "\(status.text)")
+            #expect(status.line("errors").contains("failed fetches: "), "\(status.text)")
+            #expect(status.text.contains("\ndead.example"), "\(status.text)")
+            #expect(status.text.contains("  last error "), "\(status.text)")
+            let check = try node.command("status", "--check")
+            #expect(check.status == 2 && check.text.hasPrefix("critical: "), "\(check)")
+            let top = try node.command("top", "--once", "--interval", "100ms")
+            #expect(top.text.hasPrefix("critical: ") && top.text.contains(place), "\(top.text)")
+            let json = try node.command("status", "--json").document
+            let conditions = json["conditions"] as? [String: Any]
+            #expect(conditions?["state"] as? String == "critical", "\(json)")
+        }
+
         @Test("get fetches a resource of a site by the site's URL")
         func site() throws {
             let origin = try ScriptedOrigin()
@@ -145,7 +243,7 @@ extension Outside {
             _ = try stage.get("/a")
             let picture = try stage.node.command("top", "--interval", "100ms")
             #expect(picture.status == 0 && !picture.text.contains("\u{1B}"), "\(picture.errors)")
-            #expect(picture.text.hasPrefix("nuthatch top  one node, not in a cluster"))
+            #expect(picture.text.hasPrefix("ready: no fault is known\nnuthatch top  one node, not"))
             #expect(picture.text.contains("127.0.0.1:\(stage.node.adminPort)"))
             let lines = try stage.node.command("top", "--json", "--once", "--node", "127.0.0.1:1")
             let rows = lines.text.split(separator: "\n").map { line in

@@ -27,6 +27,9 @@ extension Outside {
             #expect(terminal.shows("pause; no node is queried"))
             terminal.press("s")
             #expect(terminal.shows("sort: requests"))
+            terminal.press("?vv")
+            #expect(terminal.shows("no origins"))
+            terminal.press("\u{1B}")
             // The column appears only on wider terminals.
             #expect(!terminal.text.contains("KEYS"))
             terminal.resize(columns: 130, rows: 30)
@@ -45,6 +48,7 @@ extension Outside {
             #expect(terminal.shows("ready"))
             node.kill()
             #expect(terminal.shows("silent") && terminal.shows("no node responds"))
+            #expect(terminal.shows("critical"))
             terminal.press("q")
             #expect(terminal.ending == 0)
         }
