@@ -62,6 +62,9 @@ package struct EntryDocument: AdminDocument {
         package var remainingFreshnessMilliseconds: Int64 = 0
         /// The time in milliseconds since the last validation; `nil` if unknown.
         package var validatedMillisecondsAgo: Int64?
+        /// The number of accesses in memory that ``HotEntryDocument/accesses`` has too; `nil` if the
+        /// variant is not in memory or not among its most requested entries.
+        package var memoryAccesses: UInt64?
         /// The number of accesses that the disk tier has recorded; `nil` if the variant is not on
         /// disk.
         package var accesses: UInt64?
@@ -119,6 +122,9 @@ package struct EntryDocument: AdminDocument {
                 as: .list(of: .list(of: .string, count: 2...2))),
             .required("verdict", \.decision, as: .enumeration(ServeDecision.self)),
             .required("why", \.reason),
+            .nullable(
+                "memory_accesses", \.memoryAccesses,
+                "Accesses in memory, as /admin/v1/hot estimates them; null if too few"),
         ]
     }
 }
