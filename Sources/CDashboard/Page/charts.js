@@ -1,4 +1,4 @@
-// A chart of the time that the node remembers, drawn in the pixels it has. Redrawn whole: once a second that costs nothing.
+// A chart of what the node remembers, drawn in the pixels it has. Redrawn whole: once a second that costs nothing.
 class TimeChart {
   static #margin = { top: 8, right: 2, bottom: 22 };
   // Longer than this between two points, the node did not count.
@@ -57,7 +57,7 @@ class TimeChart {
     const place = (share) => y0 - Math.max(0, Math.min(1, share)) * (y0 - y1);
     if (this.scale === "share") return { y: place, ticks: [0, 0.5, 1] };
     if (this.scale === "latency") {
-      const values = this.points.flatMap((point) => this.series.map(({ key }) => point[key])).filter((value) => value > 0);
+      const values = this.series.flatMap(({ key }) => this.points.map((point) => point[key])).filter((us) => us > 0);
       const finite = values.map((value) => Math.min(value, 1e7));
       const low = Math.floor(Math.log10(Math.min(1000, ...finite)));
       const high = Math.max(low + 2, Math.ceil(Math.log10(Math.max(1000, ...finite))));
@@ -111,12 +111,15 @@ class TimeChart {
     });
     const whole = this.span / 60_000;
     const parts = whole === 60 ? 4 : whole === 15 ? 3 : 5;
+    const apart = (x1 - x0) / parts;
     const times = Array.from({ length: parts + 1 }, (_, index) => Dom.draw("text", {
       class: "tick",
-      x: x0 + ((x1 - x0) * index) / parts,
+      x: x0 + apart * index,
       y: y0 + 17,
       "text-anchor": index === 0 ? "start" : index === parts ? "end" : "middle",
     }, index === parts ? "now" : `${whole - (whole * index) / parts}${index === 0 ? " min ago" : ""}`));
+    // The first is long.
+    if (apart < 76) times.splice(1, 1);
     return [...lines, ...times];
   }
 

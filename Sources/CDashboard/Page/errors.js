@@ -1,8 +1,8 @@
 // Responses by status class, and what made errors, by reason.
 class Errors {
   static #classes = [
-    ["2xx", "2xx, complete"], ["3xx", "3xx, elsewhere or unchanged"], ["4xx", "4xx, the request’s fault"],
-    ["5xx", "5xx, failed"],
+    ["2xx", "2xx success"], ["3xx", "3xx redirection, not modified"], ["4xx", "4xx client error"],
+    ["5xx", "5xx server error"],
   ];
   static #refused = {
     fills: "Too many fetches (fills-limit)",
@@ -41,7 +41,7 @@ class Errors {
     const change = recent.change();
     const rows = [Errors.#group("Responses")];
     const all = change ? Timeline.sum(change.responses, Object.keys(change.responses)) : 0;
-    const classes = counters.responses["1xx"] > 0 ? [["1xx", "1xx, interim"], ...Errors.#classes] : Errors.#classes;
+    const classes = counters.responses["1xx"] > 0 ? [["1xx", "1xx informational"], ...Errors.#classes] : Errors.#classes;
     for (const [name, words] of classes) {
       const share = all > 0 ? Format.percent(change.responses[name] / all) : "–";
       rows.push(Errors.#row(words, share, counters.responses[name], name === "5xx" && change?.responses[name] > 0));
@@ -56,7 +56,8 @@ class Errors {
     rows.push(Errors.#group(title));
     for (const [name, count] of present) {
       const last = change?.[name] ?? null;
-      rows.push(Errors.#row(names[name] ?? Format.words(name), last === null ? "–" : Format.count(last), count, last > 0));
+      const words = names[name] ?? Format.words(name);
+      rows.push(Errors.#row(words, last === null ? "–" : Format.count(last), count, last > 0));
     }
     if (present.length === 0) rows.push(Errors.#row("None", "", ""));
   }

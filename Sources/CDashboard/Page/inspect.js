@@ -80,7 +80,7 @@ class Inspect {
   }
 
   #owner(id) {
-    return Dom.make("span", { class: "owner" }, Nodes.swatch(id), Nodes.button(id),
+    return Dom.make("span", { class: "owner" }, Nodes.swatch(id), Nodes.button(id, Nodes.name(id)),
       id === Nodes.self ? Dom.make("span", { class: "self" }, "this node") : null);
   }
 

@@ -3,7 +3,7 @@ class Members {
   constructor(ring) {
     this.ring = ring;
     this.rows = new Rows(Dom.find("members-table"), "Members of the cluster",
-      ["Node", "State", "#Requests", "#Hits", "#5xx", "#From origins", "#Stored", "#Share", "#Contact", "#Lag"], {
+      ["Node", "State", "#Requests/s", "#Hits", "#5xx", "#From origins", "#Stored", "#Share", "#Contact", "#Lag"], {
         key: ({ node }) => node,
         age: ({ summary }) => summary?.age_ms ?? 0,
         counters: ({ summary }) => summary && Members.#counters(summary),
@@ -69,11 +69,13 @@ class Members {
         member.counted ? null : sub("not a voter"),
         differ.length > 0 ? sub(`other ${Format.plural(differ.length, "setting")}: ${differ.join(", ")}`, "warn") : null,
         member.version && member.version !== this.version ? sub(`version ${member.version}`, "warn") : null],
-      [per(change?.requests, Format.rate), change ? sub("per second") : null],
+      [per(change?.requests, Format.rate)],
       [Format.percent(ratio ?? NaN)],
       [share > 0 ? Dom.make("b", { class: "bad" }, Format.percent(share)) : Format.percent(share ?? NaN)],
       [per(change?.origin_bytes, Format.byteRate)],
-      summary ? [Format.bytes(summary.memory_used_bytes), sub(`${Format.bytes(summary.disk_used_bytes)} on disk`)] : ["–"],
+      summary
+        ? [Format.bytes(summary.memory_used_bytes), sub(`${Format.bytes(summary.disk_used_bytes)} on disk`)]
+        : ["–"],
       [member.ring_share > 0 ? Format.percent(member.ring_share) : "–"],
       [member.self ? "–" : member.contact_ms_ago === null ? "never" : Format.ago(member.contact_ms_ago)],
       [member.self ? "–" : Members.#lag(member.lag_records)],

@@ -12,7 +12,7 @@ class Origins {
   constructor(api) {
     this.api = api;
     this.sites = new Rows(Dom.find("sites-table"), "Sites",
-      ["Site", "Health", "#Requests", "#Hits", "#5xx", "#Sent", "#From origins", "Last error"], {
+      ["Site", "Health", "#Requests/s", "#Hits", "#5xx", "#Sent", "#From origins", "Last error"], {
         key: ({ site }) => site,
         counters: ({ requests, bytes, responses, origin_received_bytes: received }) =>
           ({ requests, bytes, responses, received }),
@@ -68,7 +68,7 @@ class Origins {
     return [
       [name, Dom.make("span", { class: "sub" }, site.origins.join(", "))],
       [Origins.#label(site.health)],
-      [per(all, Format.rate), change ? Dom.make("span", { class: "sub" }, "per second") : null],
+      [per(all, Format.rate)],
       [Format.percent(ratio ?? NaN)],
       [share > 0 ? Dom.make("b", { class: "bad" }, Format.percent(share)) : Format.percent(share ?? NaN)],
       [per(sent, Format.byteRate)],
@@ -85,14 +85,15 @@ class Origins {
     const retry = origin.retry_after_ms === undefined ? null : `next try in ${Format.duration(origin.retry_after_ms)}`;
     const queue = origin.waiting > 0 ? Dom.make("b", { class: "warn" }, Format.count(origin.waiting)) : "0";
     const sub = (text) => Dom.make("span", { class: "sub" }, text);
-    const reasons = Object.entries(origin.failures_by_reason ?? {}).filter(([, count]) => count > 0)
-      .map(([name, count]) => `${Format.words(name)} ${Format.count(count)}`).join(", ");
+    const reasons = Object.entries(origin.failures_by_reason).toSorted((one, other) => other[1] - one[1]).slice(0, 2)
+      .map(([name, count]) => sub(`${Format.words(name)} ${Format.roughly(count)}`));
     return [
       [origin.origin],
       [Origins.#label(origin.health), circuit ? sub([circuit, retry].filter(Boolean).join(", ")) : null],
       [Format.roughly(fetches), sub(period)],
-      [failed > 0 ? Dom.make("b", { class: "bad" }, Format.percent(share)) : "0", reasons ? sub(reasons) : null],
-      [change ? Format.byteRate(change.received / change.seconds) : "–", sub(`${Format.bytes(origin.received_bytes)} in all`)],
+      [failed > 0 ? Dom.make("b", { class: "bad" }, Format.percent(share)) : "0", ...reasons],
+      [change ? Format.byteRate(change.received / change.seconds) : "–",
+        sub(`${Format.bytes(origin.received_bytes)} in all`)],
       [queue],
       [Format.count(origin.connections), sub(`${Format.count(origin.idle)} idle`)],
       Origins.#error(origin.last_error),
@@ -101,11 +102,11 @@ class Origins {
 
   static #certificate({ names, file, use, days_left: days, not_after: end }) {
     const [warning, critical] = Origins.#certificateDays;
-    const state = days < critical ? ["bad", "cross"] : days < warning ? ["warn", "triangle"] : ["good", "full"];
+    const [tone, icon] = days < critical ? ["bad", "cross"] : days < warning ? ["warn", "triangle"] : ["good", "full"];
     const word = days < 0 ? `expired ${Format.plural(-days, "day")} ago` : Format.plural(days, "day");
     return [
       [names.join(", ")],
-      [Nodes.stateLabel({ word, icon: state[1], tone: state[0] }), Dom.make("span", { class: "sub" }, `until ${end.slice(0, 10)}`)],
+      [Nodes.stateLabel({ word, icon, tone }), Dom.make("span", { class: "sub" }, `until ${end.slice(0, 10)}`)],
       [use],
       [Dom.make("span", { class: "address" }, file)],
     ];

@@ -2,7 +2,7 @@
 // tab's title, for the time when the page is not seen.
 class State {
   // More than these are folded.
-  static #shown = 4;
+  static #shown = 5;
   static #looks = { critical: ["bad", "cross"], warning: ["warn", "triangle"], ready: ["good", "full"] };
   static #marks = { critical: "✕", warning: "▲", ready: "●" };
 
@@ -10,7 +10,7 @@ class State {
     this.retry = retry;
     this.unlock = unlock;
     this.notices = new Map();
-    this.name = null;
+    this.rows = new Map();
     this.list = Dom.find("conditions");
   }
 
@@ -34,54 +34,69 @@ class State {
 
   conditions({ state, conditions }) {
     const [worst] = conditions;
-    const word = worst ? Format.words(worst.name).replace(/^./, (letter) => letter.toUpperCase()) : "Ready";
+    const word = worst ? State.#title(worst.name) : "Ready";
     const [tone, icon] = State.#looks[state] ?? State.#looks.warning;
     const chip = Dom.find("state");
     chip.className = `chip ${tone}`;
     Dom.renew(chip, Dom.icon(icon), word);
     Dom.find("top").dataset.state = state;
-    const items = conditions.length === 0
-      ? [State.#healthy()]
-      : conditions.map((condition) => State.#condition(condition));
-    const rest = items.splice(State.#shown);
-    const open = this.list.querySelector("details")?.open ?? false;
-    if (rest.length > 0) {
-      items.push(Dom.make("li", { class: "rest" }, Dom.make("details", { open },
-        Dom.make("summary", {}, `${rest.length} more`), Dom.make("ol", { class: "conditions" }, ...rest))));
+    Dom.find("healthy").hidden = conditions.length > 0;
+    const present = new Map();
+    for (const condition of conditions) {
+      const key = `${condition.name} ${condition.subject}`;
+      const row = this.rows.get(key) ?? State.#row();
+      State.#fill(row, condition, condition === worst);
+      // The worst is shown in full; a reader may open the others.
+      if (condition === worst && this.worst !== key) row.element.firstChild.open = true;
+      if (condition === worst) this.worst = key;
+      present.set(key, row);
     }
-    Dom.renew(this.list, ...items);
+    this.rows = present;
+    const elements = [...present.values()].map(({ element }) => element);
+    const [shown, rest] = [elements.slice(0, State.#shown), elements.slice(State.#shown)];
+    Dom.find("more").hidden = rest.length === 0;
+    Dom.put("more-count", `${rest.length} more`);
+    Dom.renew(this.list, ...shown);
+    Dom.renew(Dom.find("more-conditions"), ...rest);
+    if (!worst) this.worst = null;
     const words = worst?.summary ?? "Nothing known is wrong any more.";
     if (this.word !== undefined && word !== this.word) Dom.announce(`${word}. ${words}`);
     this.word = word;
     this.mark = State.#marks[state] ?? State.#marks.warning;
-    this.#title();
+    this.#retitle();
   }
 
-  static #healthy() {
-    return Dom.make("li", { class: "condition ready" },
-      Dom.make("p", { class: "summary" }, "This node serves, and nothing known is wrong."));
+  static #title(name) {
+    return Format.words(name).replace(/^./, (letter) => letter.toUpperCase());
   }
 
-  static #condition({ name, severity, summary, advice, since_ms, alert }) {
+  static #row() {
+    const row = { icon: Dom.make("span"), words: Dom.make("span"), advice: Dom.make("p", { class: "advice" }),
+      meta: Dom.make("p", { class: "meta" }) };
+    row.element = Dom.make("li", { class: "condition" },
+      Dom.make("details", {}, Dom.make("summary", {}, row.icon, row.words), row.advice, row.meta));
+    return row;
+  }
+
+  // The name of the worst stands on the chip.
+  static #fill(row, { name, severity, summary, advice, since_ms, alert }, isWorst) {
     const [tone, icon] = State.#looks[severity] ?? State.#looks.warning;
-    const facts = [
-      `${Format.words(name).replace(/^./, (letter) => letter.toUpperCase())}, ${severity}`,
-      Number.isFinite(since_ms) ? `for ${Format.seconds(since_ms)}` : null,
-      alert ? `alert ${alert}` : null,
-    ];
-    return Dom.make("li", { class: `condition ${severity}` },
-      Dom.make("p", { class: "summary" }, Dom.make("span", { class: tone }, Dom.icon(icon)), summary),
-      advice ? Dom.make("p", { class: "advice" }, advice) : null,
-      Dom.make("p", { class: "meta" }, facts.filter(Boolean).join(" · ")));
+    Dom.attribute(row.icon, "class", tone);
+    Dom.renew(row.icon, Dom.icon(icon));
+    Dom.text(row.words, summary);
+    Dom.text(row.advice, advice);
+    const facts = [isWorst ? severity : `${State.#title(name)}, ${severity}`, `for ${Format.seconds(since_ms)}`];
+    if (alert) facts.push(`alert ${alert}`);
+    Dom.text(row.meta, facts.join(" · "));
   }
 
   #rename() {
     if (!this.node) return;
     Dom.put("node-name", `Node ${Nodes.name(this.node)}`);
-    this.#title();
+    this.#retitle();
   }
 
-  #title() {
+  #retitle() {
     const ratio = this.ratio === null || this.ratio === undefined ? null : `${Format.percent(this.ratio)} hits`;
     const name = this.node ? `node ${Nodes.name(this.node)}` : null;
     const word = this.lost ? "Not connected" : this.word;
@@ -103,7 +118,7 @@ class State {
     const cause = refusal ?? `Connection lost ${Format.ago(lostMs)}, trying again.`;
     const words = this.word ? `${cause} The figures are from before the interruption.` : cause;
     this.notice("lost", this.lost ? words : null, ["Try now", this.retry]);
-    this.#title();
+    this.#retitle();
   }
 
   locked(locked) {

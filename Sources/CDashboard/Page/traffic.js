@@ -58,7 +58,7 @@ class Traffic {
 
   // "the last minute", or what there is of it so far.
   static period({ ms }) {
-    return ms > 50_000 ? "the last minute" : `the last ${Format.duration(Math.max(1, Math.round(ms / 1000)) * 1000)}`;
+    return ms > 45_000 ? "the last minute" : `the last ${Format.duration(Math.max(1, Math.round(ms / 1000)) * 1000)}`;
   }
 
   static #extent(points, key) {
@@ -72,14 +72,15 @@ class Traffic {
 
   #rate(minute, total, drawn) {
     const recent = this.timeline.recent.change(10_000);
-    const rate = recent ? Timeline.sum(recent.requests) / recent.seconds : minute ? minute.requests / minute.seconds : null;
+    const mean = minute ? minute.requests / minute.seconds : null;
+    const rate = recent ? Timeline.sum(recent.requests) / recent.seconds : mean;
     Dom.put("requests", rate === null ? "–" : Format.rate(rate));
     const failing = minute?.errors5xx > 0 ? `${Format.percent(minute.share5xx)} are 5xx` : null;
     const figure = Dom.find("requests-failing");
     Dom.text(figure, failing ?? "");
     let note = "None yet.";
     if (total.requests > 0) {
-      note = `${Format.roughly(total.requests)} since the start, of them ${Format.roughly(total.errors5xx)} 5xx`;
+      note = `${Format.roughly(total.requests)} since the start`;
       if (minute?.requests) note = `${Format.roughly(minute.requests)} in ${Traffic.period(minute)}; ${note}`;
     }
     Dom.put("requests-note", note);
