@@ -85,7 +85,7 @@ class State {
     Dom.renew(row.icon, Dom.icon(icon));
     Dom.text(row.words, summary);
     Dom.text(row.advice, advice);
-    const facts = [isWorst ? severity : `${State.#title(name)}, ${severity}`, `for ${Format.seconds(since_ms)}`];
+    const facts = [isWorst ? severity : `${State.#title(name)}, ${severity}`, since_ms < 1000 ? "just now" : `for ${Format.seconds(since_ms)}`];
     if (alert) facts.push(`alert ${alert}`);
     Dom.text(row.meta, facts.join(" · "));
   }

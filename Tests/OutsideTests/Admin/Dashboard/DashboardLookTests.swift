@@ -30,6 +30,7 @@ extension Outside {
             try page.wait("receipt", says: "Gone from all 2 nodes")
             try page.click("#figures summary")
             try page.wait(for: "document.querySelectorAll('#ring .label').length === 2")
+            try page.wait(for: "document.querySelectorAll('#members-table tbody tr').length === 2")
             return page
         }
 
