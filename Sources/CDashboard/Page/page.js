@@ -62,10 +62,11 @@ class Page {
     for (const [, poll, inBackground] of this.#polls) this.#quietly(poll, inBackground);
   }
 
-  // What fails here is tried again by its timer, and the connection's notice has said why. In the background only the
-  // title is seen, and there the state matters most.
+  // What fails here is tried again by its timer, and the connection's notice has said why; while the connection is
+  // lost nothing is asked. In the background only the title is seen, and there the state matters most.
   async #quietly(poll, inBackground = false) {
     if ((document.hidden && !inBackground) || this.paused || this.session.declined) return;
+    if (this.stream.lostAt !== null) return;
     try {
       await poll();
     } catch (problem) {
