@@ -43,6 +43,8 @@ package final class NodeCore: Sendable {
     package let counters = NodeCounters()
     /// The counters per site.
     let siteCounters = SiteCounterTable()
+    /// The memory of recent traffic and conditions.
+    package let monitor = ConditionMonitor()
     /// The shares of memory per site.
     let siteShares = SiteMemoryShares()
     /// The coordinator that invalidates entries which were tagged by former rules.

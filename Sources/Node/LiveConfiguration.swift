@@ -84,6 +84,7 @@ final class LiveConfiguration: Sendable {
         node.pressure.setEnabled(next.memoryPressure)
         current.withLock { $0 = next }
         node.configurationDocument = next.document
+        node.monitor.certificates = next.tlsMaterial.certificates
         let level = log.logLevel
         log.format = next.logFormat
         log.logLevel = next.logLevel

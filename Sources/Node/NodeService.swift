@@ -154,6 +154,7 @@ final class NodeService: Service {
             try await node.open(on: threads.loops)
             let timeKeeper = threads.timerGroup.any()
             node.configurationDocument = configuration.document
+            node.monitor.certificates = configuration.tlsMaterial.certificates
             node.observeOperatorCommands { [weak self, weak node] wish in
                 guard let self, let node else { return }
                 switch wish {

@@ -1,4 +1,6 @@
 package import Admin
+package import Cluster
+import FoundationEssentials
 import NIOCore
 import Telemetry
 import Wire
@@ -97,6 +99,9 @@ extension Configuration {
     /// The version of this program.
     package static let version = "0.1.0"
 
+    /// The name of this machine.
+    package static let hostName = ProcessInfo.processInfo.hostName
+
     /// The name and version of this program and the run-time versions of its libraries, as in
     /// `nuthatch 0.1.0 (OpenSSL 3.0.19 27 Jan 2026, nghttp2 1.52.0)`.
     package static var versionText: String {
@@ -105,6 +110,13 @@ extension Configuration {
 }
 
 extension Configuration {
+    /// The settings that must be the same on all nodes of a cluster, as peers compare them.
+    package var sharedSettings: [SharedSetting] {
+        Setting.table.filter(\.isSameOnAllNodes).map {
+            SharedSetting($0.name, texts: values.texts($0))
+        }
+    }
+
     /// The settings in force of the node, of images, and of the sites with blocks of their own, as
     /// a document of the admin port; values that may be secret are hidden.
     package var document: ConfigurationDocument {

@@ -17,6 +17,19 @@ package struct TLSMaterial: Sendable {
     package private(set) var origins: OriginTrustStore?
     /// The issuers and pins that are trusted for the origins of sites with settings of their own.
     package private(set) var sites: [SitePattern: OriginTrustStore] = [:]
+    /// The certificates that are presented to clients, one for each file, and the issuers in
+    /// `client-ca`.
+    package private(set) var certificates: [LoadedCertificate] = []
+
+    /// A certificate in a file that the configuration names.
+    package struct LoadedCertificate: Hashable, Sendable {
+        /// The name of the file.
+        package let file: String
+        /// True for an issuer of operators' certificates, false for one presented to clients.
+        package let isIssuer: Bool
+        /// The names and the validity.
+        package let summary: CertificateSummary
+    }
 
     /// Creates material without TLS.
     package init() {}
@@ -35,12 +48,22 @@ package struct TLSMaterial: Sendable {
                     keyPEM: try Self.pem(Setting.tls.tlsKey, key).read(),
                     ocspDER: Self.staple(certificate)))
         }
+        for (file, identity) in zip(configuration.tlsCertificate, identities) {
+            // Only the first certificate of a file is the node's own.
+            certificates += CertificateSummary.read(pem: identity.chainPEM).prefix(1).map {
+                LoadedCertificate(file: file, isIssuer: false, summary: $0)
+            }
+        }
         guard !identities.isEmpty else { return }
         var settings = TLSServerSettings(
             identities: identities, minimumVersion: configuration.tlsMinimum)
         server = try Self.context(settings, of: configuration)
         guard let file = configuration.clientCA else { return }
-        settings.clientCAPEM = try Self.pem(Setting.tls.clientCA, file).read()
+        let issuers = try Self.pem(Setting.tls.clientCA, file).read()
+        settings.clientCAPEM = issuers
+        certificates += CertificateSummary.read(pem: issuers).map {
+            LoadedCertificate(file: file, isIssuer: true, summary: $0)
+        }
         settings.protocols = [.http11, .http10]
         admin = try Self.context(settings, of: configuration)
     }

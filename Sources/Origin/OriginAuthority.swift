@@ -58,6 +58,9 @@ package struct OriginAuthority: Hashable, Sendable {
     /// The address that ``host`` denotes; `nil` if it is a name.
     package var literalAddress: IPAddress? { IPAddress(host) }
 
+    /// The URL without a path, always with the port.
+    package var url: String { "\(isSecure ? "https" : "http")://\(self)" }
+
     /// The name or address that the certificate must contain; a final dot, which belongs to DNS, is
     /// removed.
     var serverName: TLSServerName {

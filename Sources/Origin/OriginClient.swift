@@ -97,7 +97,7 @@ package final class OriginClient {
     }
 
     private func circuitRefusal(of origin: OriginAuthority) -> OriginFailure? {
-        coordinator.remainingOpenInterval(at: origin, now: now()).map {
+        coordinator.refusal(by: origin, now: now()).map {
             .circuitOpen(origin, retryAfter: $0)
         }
     }

@@ -29,8 +29,8 @@ final class OriginTransaction {
     /// True once admission control has admitted or queued the transaction, and must be told of its
     /// end.
     var isAdmitted = false
-    /// True once the final head was received.
-    private var hasResponseHead = false
+    /// The status of the final head; `nil` before it is received.
+    private var status: UInt16?
     private var timer: Scheduled<Void>?
     private var timerDue = Instant.distantFuture
     /// When the request was written, the last time if it was sent again.
@@ -91,7 +91,7 @@ final class OriginTransaction {
     func cancel() {
         guard !stateMachine.isFinished else { return }
         stateMachine.cancelled()
-        finish(closing: true, hasResponseHead ? .succeeded : .neutral)
+        finish(closing: true, status == nil ? .neutral : .succeeded, .abandoned)
     }
 }
 
@@ -153,7 +153,7 @@ extension OriginTransaction {
     /// is dropped, after a 101 both bodies carry the other protocol.
     private func responseHeadReceived(_ head: FramedResponseHead) {
         let now = client.now()
-        hasResponseHead = true
+        status = head.head.status
         client.coordinator.responseReceived(request.origin)
         let effect = stateMachine.responseHeadReceived(head.framing, now: now)
         if case .fail = effect { return perform(effect) }
@@ -287,7 +287,7 @@ extension OriginTransaction {
             connectionBecameWritable()
             if let won, request.upgrade.isEmpty { client.connectionOpened(won, by: self) }
         case .finish(let delimitedByClose):
-            finish(closing: !isReusable, .succeeded)?
+            finish(closing: !isReusable, .succeeded, .complete)?
                 .transactionEnded(delimitedByClose: delimitedByClose)
         case .fail(let failure):
             switch failure {
@@ -297,7 +297,8 @@ extension OriginTransaction {
             case .tls(let origin, let failure): client.coordinator.tlsFailed(origin, failure)
             default: break
             }
-            finish(closing: true, admissionOutcome(failure), failure)?.transactionFailed(failure)
+            finish(closing: true, admissionOutcome(failure), .failed(failure))?
+                .transactionFailed(failure)
         }
     }
 
@@ -316,16 +317,21 @@ extension OriginTransaction {
     /// request.
     @discardableResult
     private func finish(
-        closing: Bool, _ outcome: OriginAdmission.Outcome, _ failure: OriginFailure? = nil
+        closing: Bool, _ outcome: OriginAdmission.Outcome, _ ending: OriginTraffic.Ending
     ) -> OriginFetch? {
         timer?.cancel()
         timer = nil
+        var failure: OriginFailure?
+        if case .failed(let reason) = ending { failure = reason }
         client.transactionEnded(self, failure)
         // Before its connection becomes available to another fetch of the same client.
+        let (now, status, bodyBytes) = (client.now(), status, stateMachine.bodyBytes)
         if isAdmitted {
             client.coordinator.transactionEnded(
-                id, request.origin, outcome, now: client.now(),
-                releases: !closing && !isConnectionShared)
+                id, request.origin, outcome, now: now, releases: !closing && !isConnectionShared
+            ) { $0.record(ending, status: status, bodyBytes: bodyBytes, now: now) }
+        } else if let failure, !failure.isAnonymous {
+            client.coordinator.transactionRefused(request.origin) { $0.record(ending, now: now) }
         }
         cancelAttempts()
         if isQueued { client.coordinator.requestCancelled(id, request.origin) }

@@ -47,7 +47,7 @@ package struct TransactionStateMachine: Sendable {
     var interimResponses = 0
     var interimBytes = 0
     private var framing = BodyFraming.none
-    private var bodyBytes: UInt64 = 0
+    private(set) var bodyBytes: UInt64 = 0
     /// Body bytes received in the window that ends at `rateDeadline`.
     private var rateBytes = 0
     private var isMinimumRateWaived = false

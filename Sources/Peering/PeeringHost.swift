@@ -46,6 +46,10 @@ package protocol PeerService: AnyObject, Sendable {
         _ query: PeerQuery, on stream: UInt32, of connection: PeerConnection
     ) -> (any PeerQueryHandler)?
 
+    /// Adds the node's counters, its state and the digests of its sites to a summary that has the
+    /// rest.
+    func complete(_ summary: inout MemberSummary)
+
     /// Applies the touches that a peer has sent.
     func touchesReceived(_ touches: [AgedTouch])
 

@@ -1,4 +1,5 @@
 import Cluster
+import Foundation
 import NodeConfiguration
 import Telemetry
 import Testing
@@ -73,6 +74,43 @@ struct ClusterConfigurationTests {
                     + "cluster-secret-file"
             ])
         #expect(try load(nil).configuration?.clusterSecrets == nil)
+    }
+
+    @Test("The settings that nodes compare are those of the guide, and none names a secret")
+    func shared() throws {
+        let page = try String(
+            contentsOf: URL(filePath: #filePath).deletingLastPathComponent()
+                .deletingLastPathComponent().deletingLastPathComponent()
+                .appending(path: "Sources/nuthatch/nuthatch.docc/Clusters.md"), encoding: .utf8)
+        let section = page.components(separatedBy: "## Settings\n")[1]
+            .components(separatedBy: "must be the same on all nodes")[0]
+        let named = section.matches(of: /`--([a-z-]+)`/).map { String($0.1) }
+        #expect(named == Setting.table.filter(\.isSameOnAllNodes).map(\.name))
+        #expect(
+            named.allSatisfy { Setting.named($0)?.kind.completion == SettingKind.Completion.none })
+    }
+
+    @Test("What nodes compare follows from the values, however they were given")
+    func comparison() throws {
+        let one = try #require(try load(Self.secret, ["join": ["a:1", "B:2"]]).configuration)
+        let other = try #require(
+            try load(Self.secret, ["join": ["b:2", "a:1"], "fence": ["10000ms"]]).configuration)
+        #expect(one.sharedSettings == other.sharedSettings)
+        #expect(one.sharedSettings.first?.text == "a:1 b:2")
+        let third = try #require(
+            try load(Self.secret, ["join": ["a:1", "b:2"], "replicas": ["3"]]).configuration)
+        let differing = zip(one.sharedSettings, third.sharedSettings).filter { $0 != $1 }
+        #expect(differing.map(\.0.name) == ["replicas"])
+    }
+
+    @Test("The admin port's URL for operators is a URL")
+    func advertised() throws {
+        let given = ["admin-advertise": ["HTTPS://Node-1.example/nuthatch/"]]
+        let configuration = try #require(try load(Self.secret, given).configuration)
+        #expect(configuration.adminAdvertise?.description == "https://node-1.example/nuthatch")
+        for url in ["node-1.example:8081", "javascript:alert(1)", "http://"] {
+            #expect(try load(Self.secret, ["admin-advertise": [url]]).configuration == nil)
+        }
     }
 
     @Test("A running node adopts changed secrets and seeds, and stays in its cluster")

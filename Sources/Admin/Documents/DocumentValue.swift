@@ -81,6 +81,44 @@ package struct NamedTexts: DocumentValue, Equatable {
     package static var schema: JSONSchema { .map(of: .string) }
 }
 
+/// Counts with names, in order.
+package struct NamedCounts: DocumentValue, Equatable {
+    /// A name and its count.
+    package struct Item: Equatable, Sendable {
+        /// The name.
+        package let name: String
+        /// The count.
+        package let count: UInt64
+    }
+
+    /// The names and their counts.
+    package var items: [Item] = []
+
+    /// Creates an empty set.
+    package init() {}
+
+    /// Creates a set of `pairs`.
+    package init(_ pairs: [(label: String, count: UInt64)]) {
+        items = pairs.map { Item(name: $0.label, count: $0.count) }
+    }
+
+    /// Decodes an object whose values are all counts, sorted by name: a decoder has no order.
+    package init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: JSONKey.self)
+        items = try container.allKeys.map { key in
+            Item(name: key.stringValue, count: try container.decode(UInt64.self, forKey: key))
+        }.sorted { $0.name < $1.name }
+    }
+
+    /// The count of a name; 0 for an unknown one.
+    package subscript(name: String) -> UInt64 { items.first { $0.name == name }?.count ?? 0 }
+
+    /// The counts as an object.
+    package var json: JSON { .object(items.map { JSON.Member($0.name, JSON($0.count)) }) }
+    /// The schema of an object whose values are all counts.
+    package static var schema: JSONSchema { .map(of: .count) }
+}
+
 /// The name of a member of a JSON object.
 struct JSONKey: CodingKey {
     let stringValue: String

@@ -29,6 +29,16 @@ package struct MemberDocument: ListedDocument {
     package var primaryShare = 0.0
     /// The number of invalidations synced here and not confirmed by the member; `nil` if unknown.
     package var lagRecords: UInt64?
+    /// The member's name; empty if unknown.
+    package var name = ""
+    /// The URL of the member's admin port; `nil` if it is not advertised.
+    package var adminURL: String?
+    /// The member's version of the program; empty if unknown.
+    package var version = ""
+    /// The member's own report; `nil` if none arrived recently.
+    package var summary: Summary?
+    /// The names of settings that must be equal in a cluster and differ from this node's.
+    package var differingSettings: [String] = []
 
     /// Creates a member without known facts.
     package init() {}
@@ -60,5 +70,66 @@ package struct MemberDocument: ListedDocument {
         .nullable(
             "lag_records", \.lagRecords,
             "Invalidations synced here that it has not confirmed; null if unknown"),
+        .required("name", \.name, "Empty if unknown", isLenient: true),
+        .nullable("admin_url", \.adminURL, "The URL of its admin port; null if not advertised"),
+        .required("version", \.version, "Empty if unknown", isLenient: true),
+        .nullable(
+            "summary", \.summary, "Its own report; null if unknown, or from an older version"),
+        .required(
+            "settings_differ", \.differingSettings,
+            "Settings that must be equal in a cluster and differ from those of this node",
+            isLenient: true),
     ]
+}
+
+extension MemberDocument {
+    /// The report of a member about itself; counters are since its start.
+    package struct Summary: AdminDocument {
+        /// The number of responses.
+        package var requests: UInt64 = 0
+        /// The number of responses that needed no body from the origin for themselves.
+        package var hits: UInt64 = 0
+        /// The number of responses that the cache could have served.
+        package var cacheable: UInt64 = 0
+        /// The number of 5xx responses.
+        package var serverErrors: UInt64 = 0
+        /// The number of fetches from origins that have ended.
+        package var originFetches: UInt64 = 0
+        /// The number of failed fetches.
+        package var originFailed: UInt64 = 0
+        /// The bytes sent to clients.
+        package var sentBytes: UInt64 = 0
+        /// The body bytes received from origins.
+        package var originBytes: UInt64 = 0
+        /// The bytes in use in memory.
+        package var memoryUsedBytes: UInt64 = 0
+        /// The bytes in use on disk.
+        package var diskUsedBytes: UInt64 = 0
+        /// The member's state: a raw value of ``NodeState``, or one that only newer versions know.
+        package var state = NodeState.ready.rawValue
+        /// The summary of its worst condition; empty without one.
+        package var condition = ""
+        /// The age of the report in milliseconds.
+        package var ageMilliseconds: Int64 = 0
+
+        /// Creates an empty report.
+        package init() {}
+
+        /// The members.
+        package static let fields: [Field] = [
+            .required("requests", \.requests),
+            .required("hits", \.hits),
+            .required("cacheable", \.cacheable),
+            .required("responses_5xx", \.serverErrors),
+            .required("origin_fetches", \.originFetches),
+            .required("origin_failed", \.originFailed),
+            .required("sent_bytes", \.sentBytes),
+            .required("origin_bytes", \.originBytes),
+            .required("memory_used_bytes", \.memoryUsedBytes),
+            .required("disk_used_bytes", \.diskUsedBytes),
+            .required("state", \.state, as: .enumeration(NodeState.self)),
+            .required("condition", \.condition, "The summary of its worst condition, or empty"),
+            .required("age_ms", \.ageMilliseconds),
+        ]
+    }
 }

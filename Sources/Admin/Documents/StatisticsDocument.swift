@@ -9,6 +9,10 @@ package struct StatisticsDocument: AdminDocument {
     package var requests = SourceCounts()
     /// The body bytes sent by source.
     package var bytes = SourceCounts()
+    /// The number of responses by status class.
+    package var responses = StatusCounts()
+    /// The errors by reason.
+    package var errors = ErrorCounts()
     /// The fetches from origins.
     package var origin = OriginCounts()
     /// The histogram of response times.
@@ -36,6 +40,8 @@ package struct StatisticsDocument: AdminDocument {
         let outcomes = snapshot.outcomes
         requests = SourceCounts { outcomes[$0].count }
         bytes = SourceCounts { outcomes[$0].bodyBytes }
+        responses = StatusCounts(snapshot)
+        errors = ErrorCounts(snapshot)
         origin = OriginCounts(snapshot)
         latency = LatencyHistogram(outcomes)
         memory = StatusDocument.Memory(snapshot)
@@ -59,6 +65,88 @@ package struct StatisticsDocument: AdminDocument {
         .required("invalidations", \.invalidations),
         .nullable("cluster", \.cluster),
         .required("members", \.members),
+        .required("responses", \.responses, "Responses by status class", isLenient: true),
+        .required("errors", \.errors, "Errors by reason", isLenient: true),
+    ]
+}
+
+/// The responses by class of their status.
+package struct StatusCounts: AdminDocument {
+    /// 101: requests for which the origin has switched protocols.
+    package var informational: UInt64 = 0
+    /// 200 to 299.
+    package var successful: UInt64 = 0
+    /// 300 to 399.
+    package var redirected: UInt64 = 0
+    /// 400 to 499.
+    package var clientErrors: UInt64 = 0
+    /// 500 to 599.
+    package var serverErrors: UInt64 = 0
+
+    private static let classes: [(status: StatusClass, path: Field.Path<UInt64>)] = [
+        (.informational, \.informational), (.successful, \.successful), (.redirected, \.redirected),
+        (.clientError, \.clientErrors), (.serverError, \.serverErrors),
+    ]
+
+    /// The members.
+    package static let fields: [Field] = classes.map { .required($0.status.label, $0.path) }
+
+    /// Creates counts of zero.
+    package init() {}
+
+    /// Reads the counters from `snapshot`.
+    package init(_ snapshot: MetricsSnapshot) {
+        // A label is a class or a status that is not counted in its class.
+        for (label, count) in snapshot.counts(of: MetricTable.responses) {
+            for (status, path) in Self.classes where status.label.first == label.first {
+                self[keyPath: path] &+= count
+            }
+        }
+        // The metric counts 101 as 2xx.
+        informational = min(snapshot[.upgrades], successful)
+        successful -= informational
+    }
+
+    /// Reads the counters of a site.
+    package init(_ site: SiteSnapshot) {
+        for (status, path) in Self.classes { self[keyPath: path] = site[.responses(status)] }
+    }
+
+    /// All responses.
+    package var all: UInt64 { Self.classes.reduce(0) { $0 &+ self[keyPath: $1.path] } }
+
+    /// Combines two counts class by class.
+    package func merged(
+        _ other: StatusCounts, _ merge: (UInt64, UInt64) -> UInt64
+    ) -> StatusCounts {
+        var merged = StatusCounts()
+        for (_, path) in Self.classes {
+            merged[keyPath: path] = merge(self[keyPath: path], other[keyPath: path])
+        }
+        return merged
+    }
+}
+
+/// The errors by reason; the reasons are those of the metrics.
+package struct ErrorCounts: AdminDocument {
+    /// Requests refused by limit, as in `nuthatch_refused_total`.
+    package var refused = NamedCounts()
+    /// Failed fetches, as in `nuthatch_origin_failures_total`.
+    package var origin = NamedCounts()
+
+    /// Creates counts without reasons.
+    package init() {}
+
+    /// Reads the counters from `snapshot`.
+    init(_ snapshot: MetricsSnapshot) {
+        refused = NamedCounts(snapshot.counts(of: OriginMetrics.refusals))
+        origin = NamedCounts(snapshot.counts(of: OriginMetrics.failures))
+    }
+
+    /// The members.
+    package static let fields: [Field] = [
+        .required("refused", \.refused, "Requests refused with 503 because of a limit, by limit"),
+        .required("origin", \.origin, "Failed fetches from origins, by reason"),
     ]
 }
 
@@ -102,9 +190,22 @@ package struct SourceCounts: AdminDocument {
     package init() {}
 
     /// Creates the counts that `value` returns for each outcome.
-    init(_ value: (CacheOutcome) -> UInt64) {
+    package init(_ value: (CacheOutcome) -> UInt64) {
         for source in Self.sources { self[keyPath: source.path] = value(source.outcome) }
     }
+
+    /// Reads the number of requests by source from `snapshot`, each as soon as its response begins.
+    package init(begun snapshot: MetricsSnapshot) {
+        let counts = NamedCounts(snapshot.counts(of: MetricTable.requests))
+        self.init { counts[$0.label] }
+    }
+
+    /// The responses that did not need a body from the origin for themselves.
+    package var hits: UInt64 { memory &+ disk &+ peer &+ revalidated &+ collapsed &+ stale }
+    /// The responses that the cache could have served: the hits, and those fetched from an origin.
+    package var cacheable: UInt64 { hits &+ origin }
+    /// All responses.
+    package var all: UInt64 { cacheable &+ passed &+ none }
 
     /// Combines two counts source by source.
     package func merged(
@@ -181,4 +282,26 @@ package struct LatencyHistogram: AdminDocument {
         .required("peer", \.peer, as: buckets),
         .required("origin", \.origin, as: buckets),
     ]
+
+    /// Returns a quantile in microseconds, interpolated linearly within its bucket.
+    ///
+    /// It is infinite above the last bound, and `nil` without responses.
+    package static func quantile(
+        _ share: Double, of buckets: [UInt64], bounds: [UInt64]
+    ) -> Double? {
+        let all = buckets.reduce(0, &+)
+        guard all > 0 else { return nil }
+        let wanted = share * Double(all)
+        var below = 0.0
+        for (index, count) in buckets.enumerated() where count > 0 {
+            guard below + Double(count) < wanted else {
+                guard index < bounds.count else { return .infinity }
+                let floor = index == 0 ? 0 : Double(bounds[index - 1])
+                let part = max(0, wanted - below) / Double(count)
+                return floor + (Double(bounds[index]) - floor) * part
+            }
+            below += Double(count)
+        }
+        return .infinity
+    }
 }

@@ -1,7 +1,8 @@
 extension AdminOperation {
     /// All operations, each once; no two share both path and method.
     package static let all =
-        publicOperations + nodeOperations + entryOperations + clusterOperations + purgeOperations
+        publicOperations + conditionOperations + nodeOperations + entryOperations
+        + clusterOperations + purgeOperations
         + prefetchOperations
 
     /// The largest request body that any operation accepts, in bytes.
@@ -43,6 +44,17 @@ extension AdminOperation {
             .getOpenAPI, "GET", "/admin/v1/openapi.json", for: nil,
             "The OpenAPI description of the admin port",
             responses: [Response(200, "The description", .anyObject)]),
+    ]
+
+    private static let conditionOperations = [
+        AdminOperation(
+            .getConditions, "GET", "/admin/v1/conditions", for: .read,
+            "The faults that the node knows of, in words, the worst first",
+            responses: [Response(200, "The conditions", ConditionsDocument.schema)]),
+        AdminOperation(
+            .getHistory, "GET", "/admin/v1/history", for: .read,
+            "The traffic of the last hour at intervals of 10 s",
+            responses: [Response(200, "The history", HistoryDocument.schema)]),
     ]
 
     private static let entryOperations = [
@@ -118,8 +130,18 @@ extension AdminOperation {
             ]),
         AdminOperation(
             .listOrigins, "GET", "/admin/v1/origins", for: .read,
-            "The connections and the circuit breaker of each origin",
+            "The connections, the circuit breaker and the failures of each origin",
             responses: [Response(200, "The origins", DocumentList<OriginDocument>.schema)]),
+        AdminOperation(
+            .listSites, "GET", "/admin/v1/sites", for: .read,
+            "The traffic and the health of each site",
+            responses: [Response(200, "The sites", DocumentList<SiteDocument>.schema)]),
+        AdminOperation(
+            .listCertificates, "GET", "/admin/v1/certificates", for: .read,
+            "The certificates that the node has loaded, and when they expire",
+            responses: [
+                Response(200, "The certificates", DocumentList<CertificateDocument>.schema)
+            ]),
         AdminOperation(
             .getConfiguration, "GET", "/admin/v1/configuration", for: .read,
             "The settings in force and their sources",

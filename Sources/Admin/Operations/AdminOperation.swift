@@ -24,6 +24,10 @@ package struct AdminOperation: Sendable {
         case recover
         case getRing
         case listOrigins
+        case listSites
+        case listCertificates
+        case getConditions
+        case getHistory
         case getConfiguration
         case getLogLevel
         case setLogLevel
@@ -157,7 +161,7 @@ package struct AdminOperation: Sendable {
         guard role == .read else { return 0 }
         switch id {
         case .getSupportSnapshot, .getEntryBody: return 25
-        case .getEntry, .getRing, .getMetrics, .listPurges, .listPrefetches: return 5
+        case .getEntry, .getRing, .getMetrics, .listPurges, .listPrefetches, .getHistory: return 5
         default: return 1
         }
     }

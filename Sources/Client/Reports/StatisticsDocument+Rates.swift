@@ -10,13 +10,6 @@ extension StatisticsDocument {
 }
 
 extension SourceCounts {
-    /// The responses that did not need a body from the origin for themselves.
-    package var hits: UInt64 { memory &+ disk &+ peer &+ revalidated &+ collapsed &+ stale }
-    /// The responses that the cache could have served: the hits, and those fetched from an origin.
-    package var cacheable: UInt64 { hits &+ origin }
-    /// All responses.
-    package var all: UInt64 { cacheable &+ passed &+ none }
-
     /// Returns true if a count is below that of `old`.
     func hasDecreased(since old: SourceCounts) -> Bool {
         merged(old) { $0 < $1 ? 1 : 0 } != SourceCounts()
@@ -49,27 +42,5 @@ extension LatencyHistogram {
         zip(zip(memory, disk), zip(peer, origin)).map { near, far in
             near.0 &+ near.1 &+ far.0 &+ far.1
         }
-    }
-
-    /// Returns a quantile in microseconds, interpolated linearly within its bucket.
-    ///
-    /// It is infinite above the last bound, and `nil` without responses.
-    package static func quantile(
-        _ share: Double, of buckets: [UInt64], bounds: [UInt64]
-    ) -> Double? {
-        let all = buckets.reduce(0, &+)
-        guard all > 0 else { return nil }
-        let wanted = share * Double(all)
-        var below = 0.0
-        for (index, count) in buckets.enumerated() where count > 0 {
-            guard below + Double(count) < wanted else {
-                guard index < bounds.count else { return .infinity }
-                let floor = index == 0 ? 0 : Double(bounds[index - 1])
-                let part = max(0, wanted - below) / Double(count)
-                return floor + (Double(bounds[index]) - floor) * part
-            }
-            below += Double(count)
-        }
-        return .infinity
     }
 }

@@ -6,7 +6,6 @@ import Ground
 import HTTPRules
 import Logging
 import NodeConfiguration
-import Origin
 import Peering
 import Platform
 import Store
@@ -38,8 +37,7 @@ extension NodeCore {
 
     /// Returns the state of each origin.
     func originDocuments() -> DocumentList<OriginDocument> {
-        DocumentList(
-            originCoordinator.statuses(now: SystemClock.now()).map(OriginDocument.init))
+        DocumentList(originDocuments(now: SystemClock.now()).map(\.document))
     }
 
     /// Returns the shares of the ring; a node that is in no cluster owns everything.
@@ -83,25 +81,6 @@ extension StatusDocument {
         unreachableSeeds = node.hub?.missingSeeds ?? []
         invalidations = .init(snapshot, receiptsPending: node.purges.receiptsPending)
         sites = node.settings.sites.names
-    }
-}
-
-extension OriginDocument {
-    /// Creates a document from an origin's status.
-    init(_ status: OriginStatus) {
-        self.init()
-        origin = status.origin.description
-        connections = status.connections
-        idle = status.idle
-        waiting = status.waiting
-        circuit =
-            switch status.circuit {
-            case .closed: "closed"
-            case .open: "open"
-            case .halfOpen: "half-open"
-            }
-        failures = status.failures
-        retryAfterMilliseconds = status.retryAfter?.milliseconds
     }
 }
 

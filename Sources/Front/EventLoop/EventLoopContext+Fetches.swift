@@ -147,25 +147,3 @@ extension EventLoopCounters {
         }
     }
 }
-
-extension OriginFailure {
-    /// The metric of the failure's cause.
-    fileprivate var metric: Metric {
-        switch self {
-        case .originNotAllowed, .addressRefused: .originFailuresNotAllowed
-        case .nameNotFound, .resolverFailed: .originFailuresName
-        case .connectFailed: .originFailuresConnect
-        case .tls: .originFailuresTLS
-        case .timedOut: .originFailuresTimeout
-        case .closedBeforeResponse, .truncated, .reset, .closedWithoutNotify: .originFailuresBroken
-        case .http2, .contentLengthExceeded, .malformed, .headTooLarge, .tooManyInterimResponses:
-            .originFailuresProtocol
-        case .bodyTooLarge: .originFailuresTooLarge
-        case .tooManyRedirects, .redirectLoop, .redirectRefused: .originFailuresRedirects
-        case .redirected(_, let failure): failure.metric
-        case .circuitOpen: .originFailuresCircuit
-        case .overloaded: .originFailuresLimit
-        case .shuttingDown: .originFailuresStopping
-        }
-    }
-}

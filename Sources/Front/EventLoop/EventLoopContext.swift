@@ -214,6 +214,7 @@ package final class EventLoopContext: NIOScheduledCallbackHandler, @unchecked Se
             purges.checkDiskDirectory()
             node.taggingRules.checkDirectory()
             node.prefetcher.ticked(node)
+            node.recordTraffic(now: now)
         }
         accessLog.flush(to: node.accessLog)
         sampler.ticked()

@@ -104,7 +104,7 @@ final class ResponseSender {
         // Admin and internal requests are excluded from the metrics.
         guard plane == .data else { return }
         context.responseStarted(status, cacheResult)
-        if let siteCounters { siteCounters.add(.requests(cacheResult)) }
+        if let siteCounters { siteCounters.addResponse(status, cacheResult) }
     }
 
     /// Counts and logs the response, and reports its end to the writer.

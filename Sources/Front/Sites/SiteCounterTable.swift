@@ -12,6 +12,8 @@ package final class SiteCounterTable: Sendable {
         var names: [String] = []
         /// Counters of each site, by number of the loop.
         var counters: [String: [Int: SiteCounters]] = [:]
+        /// Sums of the counters of removed sites.
+        var removed = SiteSnapshot(name: "", counters: [])
     }
 
     private let content = Mutex(Content())
@@ -23,8 +25,11 @@ package final class SiteCounterTable: Sendable {
     package func adopt(_ names: [String]) {
         content.withLock { content in
             var counters: [String: [Int: SiteCounters]] = [:]
-            for name in names { counters[name] = content.counters[name] ?? [:] }
-            content = Content(names: names, counters: counters)
+            for name in names { counters[name] = content.counters.removeValue(forKey: name) ?? [:] }
+            let dropped = content.counters.values.flatMap(\.values)
+            content = Content(
+                names: names, counters: counters,
+                removed: content.removed + SiteSnapshot(name: "", counters: dropped))
         }
     }
 
@@ -40,6 +45,9 @@ package final class SiteCounterTable: Sendable {
             }
         }
     }
+
+    /// The sums of the counters of all removed sites, as of their removal.
+    package var removed: SiteSnapshot { content.withLock { $0.removed } }
 
     /// Returns the sums over all loops for each site, in the order of the names last adopted.
     package func snapshots() -> [SiteSnapshot] {

@@ -14,7 +14,7 @@ package struct ClusterSection: SettingSection {
             + "accepted. SIGHUP rereads it, but does not turn the cluster on or off.")
 
     package let join = SettingKey(
-        "join", listOf: .hostPort,
+        "join", listOf: .hostPort, isSameOnAllNodes: true,
         meaning: "Peer addresses of the nodes; a name stands for all its addresses",
         advice: "The same list for all nodes, including this one. Names are resolved repeatedly; "
             + "a node ignores its own address.")
@@ -28,6 +28,7 @@ package struct ClusterSection: SettingSection {
 
     package let expect = SettingKey(
         "expect", .countOrNone(0...256), default: "0", needsRestart: true,
+        isSameOnAllNodes: true,
         meaning:
             "Size of a new cluster, which forms when more than half of its nodes have met; 0 "
             + "for all addresses of join; the same for all nodes",
@@ -50,8 +51,13 @@ package struct ClusterSection: SettingSection {
         meaning: "Address that this node announces to the other nodes",
         advice: "Set it behind address translation, or if a name is more stable.")
 
+    package let adminAdvertise = SettingKey(
+        "admin-advertise", .baseURL, example: "http://nuthatch-1.example:8081", needsRestart: true,
+        meaning: "URL of this node's admin port for operators, to which the other nodes link",
+        advice: "The URL that an operator's browser can reach; without it there is no link.")
+
     package let replicas = SettingKey(
-        "replicas", .count(1...5), default: "2", needsRestart: true,
+        "replicas", .count(1...5), default: "2", needsRestart: true, isSameOnAllNodes: true,
         meaning: "Nodes that store an image, its owners; the same for all nodes",
         advice: "With 1 the images of a failed node are lost; more than 2 costs disk and network "
             + "on each fetch.")
@@ -63,6 +69,7 @@ package struct ClusterSection: SettingSection {
 
     package let ringWeightLimit = SettingKey(
         "ring-weight-limit", .count(1...65_535), default: "400", needsRestart: true,
+        isSameOnAllNodes: true,
         meaning: "Upper limit of every node's ring-weight; the same for all nodes",
         advice: "Set it to the largest ring-weight in use; a member can announce any weight.")
 
@@ -74,6 +81,7 @@ package struct ClusterSection: SettingSection {
 
     package let fence = SettingKey(
         "fence", .durationOrOff(.seconds(2) ... .seconds(600)), default: "10s", needsRestart: true,
+        isSameOnAllNodes: true,
         meaning:
             "Time after a purge is durable at a majority in which an isolated node may still "
             + "serve what it covers; the same for all nodes",

@@ -38,16 +38,18 @@ extension SettingKey {
     ///   - note: the rule by which the default is computed; empty if `defaultText` says it all.
     ///   - example: an example of a value; `nil` for the default.
     ///   - needsRestart: true if a running node cannot apply a new value.
+    ///   - isSameOnAllNodes: true if the value must be the same on all nodes of a cluster.
     ///   - meaning: the meaning for the operator, in one line without a full stop.
     ///   - advice: the advice for a limit that is reached or a value that does not fit.
     init(
         _ name: String, _ type: SettingType<Value>, default defaultText: String,
-        note: String = "", example: String? = nil, needsRestart: Bool = false, meaning: String,
-        advice: String
+        note: String = "", example: String? = nil, needsRestart: Bool = false,
+        isSameOnAllNodes: Bool = false, meaning: String, advice: String
     ) {
         let setting = Setting(
             name, type.kind, defaults: [defaultText], note: note, example: example,
-            needsRestart: needsRestart, meaning: meaning, advice: advice)
+            needsRestart: needsRestart, isSameOnAllNodes: isSameOnAllNodes, meaning: meaning,
+            advice: advice)
         self.init(
             setting,
             parse: { texts throws(SettingError) in
@@ -74,12 +76,13 @@ extension SettingKey {
     /// Declares a setting with any number of values; the parameters are those of the others.
     init<Element: Sendable>(
         _ name: String, listOf type: SettingType<Element>, default defaults: String...,
-        note: String = "", example: String? = nil, needsRestart: Bool = false, meaning: String,
-        advice: String
+        note: String = "", example: String? = nil, needsRestart: Bool = false,
+        isSameOnAllNodes: Bool = false, meaning: String, advice: String
     ) where Value == [Element] {
         let setting = Setting(
             name, type.kind, defaults: defaults, note: note, example: example, isList: true,
-            needsRestart: needsRestart, meaning: meaning, advice: advice)
+            needsRestart: needsRestart, isSameOnAllNodes: isSameOnAllNodes, meaning: meaning,
+            advice: advice)
         self.init(
             setting,
             parse: { texts throws(SettingError) in

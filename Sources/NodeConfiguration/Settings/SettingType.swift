@@ -253,6 +253,18 @@ extension SettingType<PeerAddress> {
     }
 }
 
+extension SettingType<BaseURL> {
+    /// The type of the URL of a service.
+    static var baseURL: SettingType {
+        SettingType(
+            SettingKind(
+                noun: "a URL", placeholder: "url",
+                allowed: "http://HOST[:PORT][/PATH] or https://…",
+                example: "http://127.0.0.1:8081"),
+            parse: { try? BaseURL($0) }, text: \.description)
+    }
+}
+
 extension SettingType<Network> {
     /// The type of networks.
     static var network: SettingType {

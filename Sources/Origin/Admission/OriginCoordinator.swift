@@ -12,6 +12,7 @@ package final class OriginCoordinator: Sendable {
     private struct State: Sendable {
         var admission: OriginAdmission
         var dnsCache: DNSCache
+        var traffic = OriginTrafficTable()
         /// The last TLS failure of each origin.
         var tlsFailures: [OriginAuthority: TLSFailure] = [:]
         /// Origins whose overrun has been reported.
@@ -60,10 +61,13 @@ package final class OriginCoordinator: Sendable {
         notify(updates)
     }
 
-    /// Returns the status of every origin with connections, waiting requests or a failure history,
-    /// sorted by name.
+    /// Returns the status of every origin with connections, waiting requests, a failure history or
+    /// recorded traffic, sorted by name.
     package func statuses(now: Instant) -> [OriginStatus] {
-        state.withLock { $0.admission.statuses(now: now) }
+        let (listed, traffic) = state.withLock {
+            ($0.admission.statuses(now: now), $0.traffic)
+        }
+        return OriginStatus.merged(listed, traffic)
     }
 
     /// Totals over all origins, for metrics.
@@ -88,10 +92,14 @@ package final class OriginCoordinator: Sendable {
 // MARK: - Slots and circuits
 
 extension OriginCoordinator {
-    /// Returns the time for which the open circuit of an origin refuses fetches; `nil` if it
-    /// refuses none now.
-    func remainingOpenInterval(at origin: OriginAuthority, now: Instant) -> Interval? {
-        state.withLock { $0.admission.remainingOpenInterval(at: origin, now: now) }
+    /// Returns the time for which the open circuit of an origin refuses a fetch, and counts the
+    /// refusal; `nil` if it is not refused.
+    func refusal(by origin: OriginAuthority, now: Instant) -> Interval? {
+        state.withLock { state in
+            let rest = state.admission.remainingOpenInterval(at: origin, now: now)
+            if rest != nil { state.traffic.update(origin) { $0.recordRefusal(now: now) } }
+            return rest
+        }
     }
 
     /// Decides how a transaction gets a connection; if it has to wait, a loop may be told to close
@@ -126,22 +134,34 @@ extension OriginCoordinator {
 
     /// Records that a response head arrived, and reports if this closes the circuit.
     func responseReceived(_ origin: OriginAuthority) {
-        let change = state.withLock { $0.admission.responseReceived(origin) }
+        let change = state.withLock { state in
+            let change = state.admission.responseReceived(origin)
+            if change != nil { state.traffic.forgetOutcomes(origin) }
+            return change
+        }
         if let change { eventHandler(.circuitChanged(origin, change)) }
     }
 
     /// Records the end of an admitted transaction, reports a change of the circuit, and notifies
-    /// waiting transactions.
+    /// waiting transactions; `record`, if it is not `nil`, receives the traffic of the origin.
     func transactionEnded(
         _ id: OriginAdmission.TransactionID, _ origin: OriginAuthority,
         _ outcome: OriginAdmission.Outcome,
-        now: Instant, releases: Bool
+        now: Instant, releases: Bool, _ record: ((inout OriginTraffic) -> Void)? = nil
     ) {
-        let (change, updates) = state.withLock {
-            $0.admission.transactionEnded(id, origin, outcome, now: now, releases: releases)
+        let (change, updates) = state.withLock { state in
+            if let record { state.traffic.update(origin, record) }
+            return state.admission.transactionEnded(
+                id, origin, outcome, now: now, releases: releases)
         }
         if let change { eventHandler(.circuitChanged(origin, change)) }
         notify(updates)
+    }
+
+    /// Records the end of a transaction that was not admitted; `record` receives the traffic of the
+    /// origin.
+    func transactionRefused(_ origin: OriginAuthority, _ record: (inout OriginTraffic) -> Void) {
+        state.withLock { $0.traffic.update(origin, record) }
     }
 
     /// Returns true if requests of any loop wait for a connection to the origin.

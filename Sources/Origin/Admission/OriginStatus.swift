@@ -16,6 +16,33 @@ package struct OriginStatus: Hashable, Sendable {
     package var failures: Int
     /// Time until the next trial; `nil` if the circuit is not open.
     package var retryAfter: Interval?
+    /// The requests to the origin and their outcomes.
+    package var traffic = OriginTraffic()
+
+    /// True if the circuit is open, or only a trial tells whether the origin works.
+    package var isCircuitOpen: Bool { circuit != .closed }
+
+    /// Returns the statuses in `listed` with their traffic, and those of all other origins in
+    /// `traffic`, sorted by name.
+    static func merged(_ listed: [OriginStatus], _ traffic: OriginTrafficTable) -> [OriginStatus] {
+        let known = Set(listed.map(\.origin.withoutTrust))
+        let others = traffic.origins.keys.filter { !known.contains($0) }.map {
+            OriginStatus(
+                origin: $0, connections: 0, idle: 0, waiting: 0, circuit: .closed, failures: 0)
+        }
+        return (listed + others).map { status in
+            var status = status
+            status.traffic = traffic[status.origin]
+            return status
+        }.sorted(by: precedes)
+    }
+
+    /// Returns true if `one` is listed before `other`: by name, then those that the operator named.
+    fileprivate static func precedes(_ one: OriginStatus, _ other: OriginStatus) -> Bool {
+        let (text, otherText) = (one.origin.description, other.origin.description)
+        guard text == otherText else { return text < otherText }
+        return !one.origin.isOperatorConfigured && other.origin.isOperatorConfigured
+    }
 }
 
 /// Totals over all origins.
@@ -49,11 +76,7 @@ extension OriginAdmission {
                 idle: origin.idleByLoop.values.reduce(0, +), waiting: origin.queue.count,
                 circuit: origin.circuit.state, failures: origin.circuit.failures,
                 retryAfter: retryAfter)
-        }.sorted { one, other in
-            let (text, otherText) = (one.origin.description, other.origin.description)
-            guard text == otherText else { return text < otherText }
-            return !one.origin.isOperatorConfigured && other.origin.isOperatorConfigured
-        }
+        }.sorted(by: OriginStatus.precedes)
     }
 
     var statistics: OriginStatistics {

@@ -31,7 +31,7 @@ extension PeerConnection {
             phase = .closing
             hub.selfConnectionDetected(id, dialled: dialled)
         } else {
-            reportFailure(fault.description)
+            reportFailure(fault.description, PeerRejections.Reason(fault))
         }
         flush()
     }
@@ -47,7 +47,11 @@ extension PeerConnection {
         case .gossipReceived(let gossip): hub.gossipReceived(gossip, on: id)
         case .goodbyeReceived(let goodbye):
             self.goodbye = goodbye
-            if phase == .opening { fail("the peer closed the connection: \(goodbye.text)") }
+            if phase == .opening {
+                fail(
+                    "the peer closed the connection: \(goodbye.text)",
+                    goodbye.code == .version ? .noCommonVersion(nil) : nil)
+            }
             close()
         case .queryReceived(let stream, let question): queryReceived(question, on: stream)
         case .queryCancelled(let stream): handlers.removeValue(forKey: stream)?.cancelled()
@@ -59,6 +63,7 @@ extension PeerConnection {
             if let peer { hub.host.purges?.enqueue(.messageReceived(message, from: peer)) }
         case .touchesReceived(let touches): hub.host.service?.touchesReceived(touches)
         case .offersReceived(let offers): hub.offersReceived(offers, on: self)
+        case .summaryReceived(let summary): hub.summaryReceived(summary, on: id)
         case .offerOutcomesReceived(let verdicts): hub.offerOutcomesReceived(verdicts, on: self)
         case .ignored: break
         }

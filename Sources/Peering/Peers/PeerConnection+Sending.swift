@@ -43,7 +43,7 @@ extension PeerConnection {
     func send(_ touches: [AgedTouch]) {
         onLoop { connection in
             do throws(SendError) {
-                try connection.link.send(touches: touches)
+                try connection.link.send(touches)
                 connection.hub.counters.add(.touchesSent, touches.count)
             } catch {
                 connection.hub.counters.add(.touchesLost, touches.count)
@@ -58,7 +58,7 @@ extension PeerConnection {
         guard loop != nil else { return onRefusal() }
         onLoop { connection in
             do throws(SendError) {
-                try connection.link.send(offers: offers)
+                try connection.link.send(offers)
                 connection.hub.counters.add(.offersSent, offers.count)
             } catch {
                 onRefusal()
@@ -73,8 +73,17 @@ extension PeerConnection {
             // A peer that does not receive them sends its offers again.
             for start in stride(from: 0, to: verdicts.count, by: PeerProtocol.offersMax) {
                 let end = min(start + PeerProtocol.offersMax, verdicts.count)
-                try? connection.link.send(outcomes: Array(verdicts[start..<end]))
+                try? connection.link.send(Array(verdicts[start..<end]))
             }
+            connection.flush()
+        }
+    }
+
+    /// Sends this node's summary after everything sent before; drops it if it does not fit.
+    func send(_ summary: MemberSummary) {
+        onLoop { connection in
+            // The next one says more.
+            try? connection.link.send(summary)
             connection.flush()
         }
     }

@@ -204,7 +204,7 @@ package final class PeerConnection: ChannelInboundHandler, @unchecked Sendable {
                 return close()
             case .failed(let failure):
                 sendOutput()
-                return fail(failure.message)
+                return fail(failure.message, rejection(failure.cause))
             }
             guard phase == .opening || phase == .open else { return }
         }
@@ -233,18 +233,28 @@ package final class PeerConnection: ChannelInboundHandler, @unchecked Sendable {
 
     /// Closes the connection because of a failed handshake or a violation of the protocol, which is
     /// reported to the hub unless the connection is closing already.
-    func fail(_ why: String) {
-        if phase == .opening || phase == .open { reportFailure(why) }
+    func fail(_ why: String, _ rejection: PeerRejections.Reason? = nil) {
+        if phase == .opening || phase == .open { reportFailure(why, rejection) }
         close()
     }
 
     /// Reports a violation of the protocol on an open connection to the hub; before HELLO, a failed
     /// connection, after which input is ignored.
-    func reportFailure(_ why: String) {
+    func reportFailure(_ why: String, _ rejection: PeerRejections.Reason? = nil) {
         guard phase == .opening else { return hub.protocolFaultOccurred(remote, why: why) }
         // Reported here, so that it is not reported again when the channel is closed.
         phase = .closing
-        hub.connectionFailed(remote, dialled: dialled, why: why)
+        hub.connectionFailed(remote, dialled: dialled, why: why, rejection)
+    }
+
+    /// Returns why the other end cannot be a peer, if its TLS handshake shows it; `nil` for a
+    /// stranger that has dialled, such as a port scanner.
+    private func rejection(_ cause: TLSFailureCause) -> PeerRejections.Reason? {
+        switch cause {
+        case .noSharedSecret where dialled != nil || session.wasUnknownIdentity: .otherSecret
+        case .notTLS where dialled != nil: .otherProtocol
+        default: nil
+        }
     }
 
     /// Sends close_notify and closes the channel at once; does nothing if it is closed.

@@ -68,11 +68,20 @@ extension PeerHub {
             }
         }
         guard isChanged else { return }
-        let view = MemberView(membership, connections)
+        let (before, view) = (self.view, MemberView(membership, connections))
         published.withLock { $0 = view }
         host.purges?.membershipChanged(view)
         handoffSender.updateConnections(view.connections)
         ringUpdater.update(view.records)
+        reporter.viewChanged(from: before, to: view)
+    }
+
+    /// Records the summary of the peer on a connection; ignored if that has been closed.
+    func summaryReceived(_ summary: MemberSummary, on id: PeerConnectionID) {
+        loop.execute { [self] in
+            guard let peer = connections[id]?.peer else { return }
+            reporter.received(summary, from: peer, in: view)
+        }
     }
 
     /// Counts and logs that a member has other settings for a site, so that both fetch from the

@@ -50,6 +50,8 @@ package final class PeerHub: @unchecked Sendable {
     private let sharedSecrets: Mutex<TLSPeerContext>
     /// The storage of ``view``.
     let published: Mutex<MemberView>
+    /// The exchange of summaries with peers.
+    package let reporter: PeerReporter
     /// The number of connection ids given out.
     private let connectionCount = Atomic<UInt64>(0)
     /// The id of this node.
@@ -95,6 +97,7 @@ package final class PeerHub: @unchecked Sendable {
         dialer = PeerDialer(
             seeds: configuration.join, resolver: resolver, on: loop, loops: loops)
         log = PeerLog(host.logger)
+        reporter = PeerReporter(in: host, configuration)
         self.onMustNotServe = refuse
         ownID = member.id
         sharedSecrets = Mutex(secrets)
@@ -171,6 +174,7 @@ package final class PeerHub: @unchecked Sendable {
             handoffSender.start()
             dialer.resolveSeeds(for: self)
             startJoining()
+            reporter.start(for: self)
             schedule()
         }
     }
@@ -178,6 +182,7 @@ package final class PeerHub: @unchecked Sendable {
     /// Applies new secrets and seeds; open connections remain.
     package func reconfigure(_ configuration: Configuration) {
         if let secrets = configuration.clusterSecrets { sharedSecrets.withLock { $0 = secrets } }
+        reporter.reconfigure(configuration)
         loop.execute { [self] in dialer.setSeeds(configuration.join, for: self) }
     }
 
@@ -190,6 +195,7 @@ package final class PeerHub: @unchecked Sendable {
             counters.add(.peerHandshakes)
             connections[id] = connection
             log.connectionOpened(connection.remote)
+            reporter.peerAccepted(connection.remote, hello.member)
             handle(
                 .connectionOpened(
                     id, dialled: connection.dialled, hello.member, hello.incarnation))
@@ -232,11 +238,16 @@ package final class PeerHub: @unchecked Sendable {
     }
 
     /// Counts and logs a connection that failed before it was open, and reports a failed dial to
-    /// the membership; `dialled` is `nil` for an accepted connection.
-    func connectionFailed(_ remote: String, dialled: PeerAddress?, why: String) {
+    /// the membership; `dialled` is `nil` for an accepted connection, and `rejection` unless the
+    /// other end cannot be a peer.
+    func connectionFailed(
+        _ remote: String, dialled: PeerAddress?, why: String,
+        _ rejection: PeerRejections.Reason? = nil
+    ) {
         loop.execute { [self] in
             counters.add(.peerHandshakesFailed)
             log.connectionFailed(remote, why)
+            if let rejection { reporter.peerRejected(remote, dialled: dialled, rejection) }
             if let dialled {
                 joinWatch.addressFailed(dialled, reason: why)
                 handle(.dialFailed(dialled))
@@ -275,6 +286,7 @@ package final class PeerHub: @unchecked Sendable {
         loop.submit { [self] in
             isStopped = true
             timer?.cancel()
+            reporter.stop()
             dialer.stop()
             ringUpdater.stop()
             for id in connections.keys.sorted() { connections[id]?.close(Goodbye(.leaving)) }

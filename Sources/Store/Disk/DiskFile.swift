@@ -26,6 +26,9 @@ package final class DiskFile: Sendable {
         /// True if the file or a directory in its path does not exist.
         package var isMissing: Bool { code == ENOENT || code == ENOTDIR }
 
+        /// True if the file system has no space left for this process, or is read-only.
+        package var refusesWrites: Bool { code == ENOSPC || code == EDQUOT || code == EROFS }
+
         /// The call, the path and the system's text for the error.
         package var description: String {
             "\(call) of \(path) failed: \(unsafe String(cString: strerror(code)))"

@@ -65,7 +65,9 @@ package final class DiskStore: Sendable {
     package let readerThreads: NIOThreadPool
     private let writerThread = NIOThreadPool(numberOfThreads: 1)
     private let writerState: Mutex<DiskWriterState>
-    private let current = Mutex<(view: DiskView?, volume: (any DiskVolume)?)>((nil, nil))
+    /// What the writer shows to other threads.
+    private typealias State = (view: DiskView?, volume: (any DiskVolume)?, fault: DiskFault?)
+    private let current = Mutex<State>((nil, nil, nil))
     private let queuedBytes = Atomic<Int>(0)
     /// Responses that wait to be written: those that readers can find meanwhile, and handoffs from
     /// other nodes, which they cannot.
@@ -333,6 +335,9 @@ package final class DiskStore: Sendable {
     /// False during a fault, and while there is no log.
     package var isAvailable: Bool { isWritable.load(ordering: .relaxed) }
 
+    /// The fault that keeps the tier off; `nil` without one.
+    package var fault: DiskFault? { current.withLock { $0.fault } }
+
     /// Bytes of all blocks in the node's directory, as of the last tick.
     package var allocatedBytes: UInt64 { allocated.load(ordering: .relaxed) }
 
@@ -345,12 +350,12 @@ package final class DiskStore: Sendable {
         then: @escaping @Sendable () -> Void = {}
     ) {
         writerThread.submit { [self] _ in
-            let now = writerState.withLock { work -> (DiskView?, (any DiskVolume)?) in
+            let now = writerState.withLock { work -> State in
                 job(&work)
                 isWritable.store(work.isAvailable, ordering: .relaxed)
                 allocated.store(work.allocatedBytes, ordering: .relaxed)
                 segmentCounts.withLock { $0 = work.segments }
-                return (work.view, work.volume)
+                return (work.view, work.volume, work.fault)
             }
             current.withLock { $0 = now }
             then()

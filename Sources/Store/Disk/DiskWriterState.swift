@@ -44,12 +44,14 @@ struct DiskWriterState: ~Copyable {
     var segments: SegmentAllocator.Counts { log?.segmentCounts ?? SegmentAllocator.Counts() }
     /// Bytes of all blocks, as of the last tick.
     private(set) var allocatedBytes: UInt64 = 0
+    /// The fault that keeps the tier off; `nil` without one.
+    private(set) var fault: DiskFault?
 
     // MARK: Lifetime of the log
 
     /// Opens the directory and its log; records a fault if that fails.
     mutating func open(now wall: Int64) {
-        do { try openLog(now: wall) } catch { recordFailure("\(error)") }
+        do { try openLog(now: wall) } catch { recordFailure(error) }
     }
 
     /// Claims a directory and opens its log, with the marks and limits of the node.
@@ -120,7 +122,7 @@ struct DiskWriterState: ~Copyable {
             return isWritten
         } catch {
             counters.add(.droppedRecords)
-            recordFailure("\(error)")
+            recordFailure(error)
             return false
         }
     }
@@ -172,7 +174,7 @@ struct DiskWriterState: ~Copyable {
             checkpointAt = now + settings.checkpointInterval
             try log.checkpoint()
         } catch {
-            recordFailure("\(error)")
+            recordFailure(error)
         }
     }
 
@@ -209,8 +211,10 @@ struct DiskWriterState: ~Copyable {
                 try openLog(now: wall)
             }
             retryAt = nil
+            fault = nil
             onEvent(.storeRecovered)
         } catch {
+            fault = DiskFault(error)
             counters.add(.failures)
             delayRetry()
         }
@@ -224,9 +228,10 @@ struct DiskWriterState: ~Copyable {
     }
 
     /// Records a fault; nothing is written until an attempt succeeds.
-    private mutating func recordFailure(_ why: String) {
+    private mutating func recordFailure(_ error: any Error) {
+        fault = DiskFault(error)
         counters.add(.failures)
-        if retryAt == nil { onEvent(.storeFailed(why: why)) }
+        if retryAt == nil { onEvent(.storeFailed(why: "\(error)")) }
         delayRetry()
     }
 
@@ -235,6 +240,20 @@ struct DiskWriterState: ~Copyable {
     private mutating func delayRetry() {
         retryAt = lastTick + retryAfter
         retryAfter = min(Self.retryMax, retryAfter + retryAfter)
+    }
+}
+
+/// The fault that keeps the disk tier off.
+package struct DiskFault: Hashable, Sendable {
+    /// The failed call and its reason.
+    package let why: String
+    /// True if the file system has no space left for this process, or is read-only.
+    package let refusesWrites: Bool
+
+    /// Creates the fault that `error` shows.
+    init(_ error: any Error) {
+        why = "\(error)"
+        refusesWrites = (error as? DiskFile.Failure)?.refusesWrites ?? false
     }
 }
 

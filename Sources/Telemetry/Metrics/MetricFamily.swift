@@ -110,6 +110,12 @@ extension MetricFamily {
         }
     }
 
+    /// Returns the label value of a metric of the node; empty for a metric of another family.
+    package func label(of metric: Metric) -> String {
+        guard case .node(_, let series) = source else { return "" }
+        return series.first { $0.metric == metric }?.label ?? ""
+    }
+
     /// Returns the possible values of a label of this family; `nil` if they are not fixed, as for
     /// names of sites and ids of members.
     package func values(of label: String) -> [String]? {

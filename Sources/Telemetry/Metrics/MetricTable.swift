@@ -9,18 +9,34 @@ package enum MetricTable {
         + memoryFamilies + pressureFamilies + DiskMetrics.families + ClusterMetrics.families
         + errorFamilies
 
+    /// The requests by the role of the cache, as the family `nuthatch_requests_total`.
+    package static let requests = MetricFamily(
+        "nuthatch_requests_total", .counter, "requests", by: "cache",
+        [
+            (.requestsHit, "hit"), (.requestsHitOnDisk, "disk"),
+            (.requestsRevalidated, "revalidated"),
+            (.requestsMissed, "miss"), (.requestsFromPeer, "peer"),
+            (.requestsCollapsed, "collapsed"), (.requestsStale, "stale"),
+            (.requestsBypassed, "passed"), (.requestsGenerated, "none"),
+        ],
+        meaning: "Requests by the role of the cache in the response",
+        advice: "If misses dominate, compare evictions and the origins' freshness lifetimes.")
+
+    /// The responses by status, as the family `nuthatch_answers_total`.
+    package static let responses = MetricFamily(
+        "nuthatch_answers_total", .counter, "answers", by: "status",
+        [
+            (.responsesSuccess, "2xx"), (.responsesPartial, "206"),
+            (.responsesRedirected, "3xx"), (.responsesNotModified, "304"),
+            (.responsesClientError, "4xx"), (.responsesServerError, "5xx"),
+        ],
+        meaning: "Responses by status; 206 and 304 are not counted in their classes",
+        advice:
+            "5xx: see origin fetches, timeouts, and the limits on fetches and waiting "
+            + "requests.")
+
     private static let requestFamilies = [
-        MetricFamily(
-            "nuthatch_requests_total", .counter, "requests", by: "cache",
-            [
-                (.requestsHit, "hit"), (.requestsHitOnDisk, "disk"),
-                (.requestsRevalidated, "revalidated"),
-                (.requestsMissed, "miss"), (.requestsFromPeer, "peer"),
-                (.requestsCollapsed, "collapsed"), (.requestsStale, "stale"),
-                (.requestsBypassed, "passed"), (.requestsGenerated, "none"),
-            ],
-            meaning: "Requests by the role of the cache in the response",
-            advice: "If misses dominate, compare evictions and the origins' freshness lifetimes."),
+        requests,
         MetricFamily(
             "nuthatch_request_duration_seconds", .histogram, "seconds", divisor: 1_000_000_000,
             .outcomes(.duration),
@@ -36,17 +52,7 @@ package enum MetricTable {
             advice:
                 "Byte hit ratio: the sum without miss, passed and none, divided by the sum "
                 + "without passed and none."),
-        MetricFamily(
-            "nuthatch_answers_total", .counter, "answers", by: "status",
-            [
-                (.responsesSuccess, "2xx"), (.responsesPartial, "206"),
-                (.responsesRedirected, "3xx"), (.responsesNotModified, "304"),
-                (.responsesClientError, "4xx"), (.responsesServerError, "5xx"),
-            ],
-            meaning: "Responses by status; 206 and 304 are not counted in their classes",
-            advice:
-                "5xx: see origin fetches, timeouts, and the limits on fetches and waiting "
-                + "requests."),
+        responses,
         MetricFamily(
             "nuthatch_answers_unfinished_total", .counter, "answers", by: "side",
             [(.responsesClientClosed, "client"), (.responsesAborted, "node")],
@@ -195,6 +201,13 @@ package enum MetricTable {
             .sites(label: "", [.init(metric: .originBytes, label: "")]),
             meaning: "Body bytes received from a site's origin",
             advice: "Growth without misses comes from responses that are passed and not stored."),
+        MetricFamily(
+            "nuthatch_site_answers_total", .counter, "answers",
+            .sites(
+                label: "status",
+                StatusClass.allCases.map { .init(metric: .responses($0), label: $0.label) }),
+            meaning: "Responses of a site by class of their status",
+            advice: "5xx: /admin/v1/conditions and /admin/v1/sites name the origin that fails."),
     ]
 
     /// The families of memory pressure.

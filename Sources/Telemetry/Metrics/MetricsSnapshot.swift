@@ -23,11 +23,29 @@ package struct MetricsSnapshot: Sendable {
         }
     }
 
+    /// Creates a snapshot of `values` alone.
+    private init(values: [UInt64]) {
+        self.values = values
+        (sites, outcomes, members) = ([], Self.noOutcomes, [])
+    }
+
+    private static let noOutcomes = OutcomeSnapshot([])
+
+    /// The same values without those by site, outcome and member, to be kept.
+    package var ofNode: MetricsSnapshot { MetricsSnapshot(values: values) }
+
     /// The value of a metric; a gauge whose sum is negative because it was read during a change
     /// counts as 0.
     package subscript(metric: Metric) -> UInt64 {
         let sum = values[metric.rawValue]
         return Int64(bitPattern: sum) < 0 ? 0 : sum
+    }
+
+    /// Returns the values of a family of the node by label value; empty for a family whose values
+    /// are not single metrics of the node.
+    package func counts(of family: MetricFamily) -> [(label: String, count: UInt64)] {
+        guard case .node(_, let series) = family.source else { return [] }
+        return series.map { ($0.label, self[$0.metric]) }
     }
 }
 

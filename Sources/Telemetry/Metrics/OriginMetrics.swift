@@ -1,5 +1,38 @@
 /// The metrics of fetches from origins.
-enum OriginMetrics {
+package enum OriginMetrics {
+    /// The failed fetches by reason, as the family `nuthatch_origin_failures_total`.
+    package static let failures = MetricFamily(
+        "nuthatch_origin_failures_total", .counter, "fetches", by: "reason",
+        [
+            (.originFailuresNotAllowed, "not_allowed"), (.originFailuresName, "name"),
+            (.originFailuresConnect, "connect"), (.originFailuresTLS, "tls"),
+            (.originFailuresTimeout, "timeout"), (.originFailuresBroken, "broken"),
+            (.originFailuresProtocol, "protocol"), (.originFailuresTooLarge, "too_large"),
+            (.originFailuresRedirects, "redirects"), (.originFailuresCircuit, "circuit"),
+            (.originFailuresLimit, "limit"), (.originFailuresStopping, "stopping"),
+        ],
+        meaning:
+            "Failed fetches from origins, by reason; circuit and limit did not contact "
+            + "the origin",
+        advice:
+            "circuit: see /admin/v1/origins; limit: see origin-connections and "
+            + "origin-queue-limit.")
+
+    /// The requests refused by limit, as the family `nuthatch_refused_total`.
+    package static let refusals = MetricFamily(
+        "nuthatch_refused_total", .counter, "requests", by: "reason",
+        [
+            (.refusedFetches, "fills"), (.refusedShare, "share"), (.refusedWaiters, "waiters"),
+            (.refusedWaitTime, "wait_time"), (.refusedMemory, "memory"),
+            (.refusedQueue, "origin_queue"),
+            (.refusedCircuit, "origin_circuit"),
+        ],
+        meaning: "Requests answered with 503 because a limit was reached, by limit",
+        advice:
+            "Hits are still served; the reasons belong to the settings fills-limit, "
+            + "waiters-limit, wait-timeout, memory-limit, origin-queue-limit and "
+            + "origin-circuit-failures.")
+
     /// The families in the order in which they are exposed.
     static let families = [
         MetricFamily(
@@ -25,22 +58,7 @@ enum OriginMetrics {
             ],
             meaning: "Responses from origins by status; 304 is not counted in its class",
             advice: "Few 304 in spite of many stale entries: the origin sends no validators."),
-        MetricFamily(
-            "nuthatch_origin_failures_total", .counter, "fetches", by: "reason",
-            [
-                (.originFailuresNotAllowed, "not_allowed"), (.originFailuresName, "name"),
-                (.originFailuresConnect, "connect"), (.originFailuresTLS, "tls"),
-                (.originFailuresTimeout, "timeout"), (.originFailuresBroken, "broken"),
-                (.originFailuresProtocol, "protocol"), (.originFailuresTooLarge, "too_large"),
-                (.originFailuresRedirects, "redirects"), (.originFailuresCircuit, "circuit"),
-                (.originFailuresLimit, "limit"), (.originFailuresStopping, "stopping"),
-            ],
-            meaning:
-                "Failed fetches from origins, by reason; circuit and limit did not contact "
-                + "the origin",
-            advice:
-                "circuit: see /admin/v1/origins; limit: see origin-connections and "
-                + "origin-queue-limit."),
+        failures,
         MetricFamily(
             "nuthatch_origin_received_bytes_total", .counter, "bytes", .originReceivedBytes,
             meaning: "Body bytes received from origins",
@@ -122,18 +140,6 @@ enum OriginMetrics {
             "nuthatch_origin_names", .gauge, "names", .originNamesCached,
             meaning: "Host names with cached addresses",
             advice: "At most dns-names-limit."),
-        MetricFamily(
-            "nuthatch_refused_total", .counter, "requests", by: "reason",
-            [
-                (.refusedFetches, "fills"), (.refusedShare, "share"), (.refusedWaiters, "waiters"),
-                (.refusedWaitTime, "wait_time"), (.refusedMemory, "memory"),
-                (.refusedQueue, "origin_queue"),
-                (.refusedCircuit, "origin_circuit"),
-            ],
-            meaning: "Requests answered with 503 because a limit was reached, by limit",
-            advice:
-                "Hits are still served; the reasons belong to the settings fills-limit, "
-                + "waiters-limit, wait-timeout, memory-limit, origin-queue-limit and "
-                + "origin-circuit-failures."),
+        refusals,
     ]
 }

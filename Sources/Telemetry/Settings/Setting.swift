@@ -14,6 +14,8 @@ package struct Setting: Hashable, Sendable {
     package let isList: Bool
     /// True if a running node cannot apply a new value.
     package let needsRestart: Bool
+    /// True if the value must be the same on all nodes of a cluster, which compare it.
+    package let isSameOnAllNodes: Bool
     /// The meaning for the operator, in one line without a full stop.
     package let meaning: String
     /// The advice for a limit that is reached or a value that does not fit.
@@ -23,8 +25,8 @@ package struct Setting: Hashable, Sendable {
     /// without one that of the kind.
     package init(
         _ name: String, _ kind: SettingKind, defaults: [String], note defaultNote: String = "",
-        example: String? = nil, isList: Bool = false, needsRestart: Bool = false, meaning: String,
-        advice: String
+        example: String? = nil, isList: Bool = false, needsRestart: Bool = false,
+        isSameOnAllNodes: Bool = false, meaning: String, advice: String
     ) {
         self.name = name
         self.kind = kind
@@ -33,6 +35,7 @@ package struct Setting: Hashable, Sendable {
         self.example = example ?? defaults.first ?? kind.example
         self.isList = isList
         self.needsRestart = needsRestart
+        self.isSameOnAllNodes = isSameOnAllNodes
         self.meaning = meaning
         self.advice = advice
     }

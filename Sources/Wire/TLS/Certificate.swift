@@ -1,5 +1,5 @@
 import COpenSSL
-import Ground
+package import Ground
 
 /// The reason why a PEM text cannot be read.
 struct PEMError: Error {
@@ -36,12 +36,49 @@ final class Certificate: @unchecked Sendable {
         return certificates
     }
 
+    /// The certificate as an operator sees it; a malformed time counts as 1970.
+    var summary: CertificateSummary {
+        let names = names.displayNames(max: Self.namesMax)
+        let subject = unsafe text(ofName: X509_get_subject_name(pointer))
+        let epoch = WallTime(seconds: 0)
+        return unsafe CertificateSummary(
+            names: names.isEmpty ? [subject] : names,
+            notBefore: wallTime(X509_get0_notBefore(pointer)) ?? epoch,
+            notAfter: wallTime(X509_get0_notAfter(pointer)) ?? epoch)
+    }
+
+    /// Maximum number of names in a summary.
+    private static let namesMax = 20
+
     /// The names and addresses in the certificate.
     var names: CertificateNames { unsafe CertificateNames(of: pointer) }
 
     /// The kind of key, one of `EVP_PKEY_…`; certificates with several kinds can serve one name.
     var keyKind: CInt {
         unsafe EVP_PKEY_get_base_id(X509_get0_pubkey(pointer))
+    }
+}
+
+/// The names and the validity of a certificate.
+package struct CertificateSummary: Hashable, Sendable {
+    /// The host names and addresses, or the subject if there are none.
+    package let names: [String]
+    /// The beginning of the validity.
+    package let notBefore: WallTime
+    /// The end of the validity.
+    package let notAfter: WallTime
+
+    /// Creates a summary from its parts.
+    package init(names: [String], notBefore: WallTime, notAfter: WallTime) {
+        self.names = names
+        self.notBefore = notBefore
+        self.notAfter = notAfter
+    }
+
+    /// Returns the summaries of the certificates of a PEM text, in their order; empty if it cannot
+    /// be read.
+    package static func read(pem: [UInt8]) -> [CertificateSummary] {
+        (try? Certificate.read(pem: pem))?.map(\.summary) ?? []
     }
 }
 

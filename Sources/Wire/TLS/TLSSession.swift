@@ -31,7 +31,7 @@ package final class TLSSession {
     /// The reason why the other side's certificates were refused; `nil` if they were not.
     var verificationFailure: TLSFailureCause?
     /// True if the dialling peer named last a secret that is not accepted here.
-    var wasUnknownIdentity = false
+    package internal(set) var wasUnknownIdentity = false
 
     /// The state of a session.
     enum State {

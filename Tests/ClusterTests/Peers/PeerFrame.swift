@@ -9,6 +9,7 @@ enum PeerFrame: Hashable {
     case touches([AgedTouch])
     case offers([PeerOffer])
     case outcomes([OfferOutcome])
+    case summary(MemberSummary)
     /// A message that fits in one frame.
     case invalidations(InvalidationMessage)
     case question(PeerQuery)
@@ -26,6 +27,7 @@ enum PeerFrame: Hashable {
         case .touches(let touches): try AgedTouch.frame(touches)
         case .offers(let offers): try PeerOffer.frame(offers)
         case .outcomes(let outcomes): try OfferOutcome.frame(outcomes)
+        case .summary(let summary): summary.frame
         case .invalidations(let message): try message.frames()[0]
         case .question(let question): try question.frame(stream: stream)
         case .answer(let response): try response.frame(stream: stream)
@@ -75,6 +77,7 @@ enum PeerFrame: Hashable {
         case .touches: return .touches(try AgedTouch.read(payload: bytes))
         case .offer: return .offers(try PeerOffer.read(payload: bytes))
         case .offerOutcomes: return .outcomes(try OfferOutcome.read(payload: bytes))
+        case .summary: return .summary(try MemberSummary(payload: bytes))
         case .query: return try PeerQuery.read(payload: bytes).map { .question($0) }
         case .end: return .end(try StreamEnd(payload: bytes))
         case .reset: return .reset(try StreamReset.read(payload: bytes))

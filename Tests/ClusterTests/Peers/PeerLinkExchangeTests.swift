@@ -131,7 +131,7 @@ private struct Talk {
             talker.open[stream] = nil
             talker.cancelled += 1
         default:
-            try end.link.send(touches: [.random(using: &dice)])
+            try end.link.send([AgedTouch.random(using: &dice)])
         }
     }
 

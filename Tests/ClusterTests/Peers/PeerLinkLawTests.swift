@@ -47,7 +47,7 @@ struct PeerLinkOrderTests {
         let waiting = try pair.dialling.link.sendQuery(PeerSamples.question)
         pair.run()
         pair.accepting.link.addBodyBytes(100_000, on: streams[0])
-        try pair.accepting.link.send(touches: [])
+        try pair.accepting.link.send([AgedTouch]())
         try pair.accepting.link.sendReply(.held(size: 5), on: waiting)
         pair.accepting.link.addBodyBytes(5, on: waiting)
         pair.accepting.link.reset(streams[1], .incompleteBody)

@@ -22,7 +22,7 @@ struct PeerLinkLifeTests {
         var link = PeerLink(.dialling, hello: .of(1))
         #expect(throws: SendError.notOpen) { try link.sendQuery(PeerSamples.question) }
         #expect(throws: SendError.notOpen) { try link.send(Gossip(.nack(sequence: 1))) }
-        #expect(throws: SendError.notOpen) { try link.send(touches: []) }
+        #expect(throws: SendError.notOpen) { try link.send([AgedTouch]()) }
         _ = link.nextOutput()
         #expect(link.nextOutput() == .idle)
     }

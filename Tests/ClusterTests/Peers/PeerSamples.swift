@@ -36,6 +36,7 @@ enum PeerSamples {
                 OfferOutcome(digest: name(3).digest, isStored: false),
             ])
         ),
+        ("SUMMARY", 0, .summary(summary)),
         ("INVALIDATIONS", 0, .invalidations(.push([invalidation]))),
         (
             "CONFIRMED", 0,
@@ -107,6 +108,27 @@ enum PeerSamples {
     static let hello = Hello(member: member, incarnation: Incarnation(epoch: 12, count: 2))
     static let record = MemberRecord(member, Incarnation(epoch: 12, count: 2), .suspected)
     static let position = StreamPosition(process: member.process, count: 77)
+
+    static let summary = {
+        var summary = MemberSummary(name: "node-1", version: "0.1.0")
+        summary.adminURL = "http://node-1.example:8081"
+        summary.state = .warning
+        summary.condition = "The disk is slow"
+        summary.counters.requests = 1_000
+        summary.counters.hits = 900
+        summary.counters.cacheable = 950
+        summary.counters.serverErrors = 3
+        summary.counters.originFetches = 60
+        summary.counters.originFailures = 4
+        summary.counters.sentBytes = 1 << 32
+        summary.counters.originBytes = 5_000_000
+        summary.counters.memoryUsedBytes = 256 << 20
+        summary.counters.diskUsedBytes = 1 << 40
+        var fence = SharedSetting("fence", digest: 0x0807_0605_0403_0201)
+        fence.text = "10s"
+        summary.settings = [fence]
+        return summary
+    }()
 
     static let invalidation = InvalidationRecord(
         RecordID(stream: member.process, number: 78), content: [1, 2, 3])

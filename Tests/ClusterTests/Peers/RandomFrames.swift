@@ -4,7 +4,7 @@ import Ground
 /// Random frames that may be sent, often empty or at a limit.
 extension PeerFrame {
     static func random(using dice: inout SplitMix64) -> PeerFrame {
-        switch Int.random(in: 0..<14, using: &dice) {
+        switch Int.random(in: 0..<15, using: &dice) {
         case 0: return .hello(.random(using: &dice))
         case 1:
             return .goodbye(Goodbye(.init(rawValue: dice.number()), dice.text(bytesMax: 256)))
@@ -16,7 +16,8 @@ extension PeerFrame {
         case 7, 8: return .answer(.random(using: &dice))
         case 9: return .end(StreamEnd(size: dice.number(), trailers: dice.bytes(max: 700)))
         case 10, 11: return .invalidations(.random(using: &dice, bytesMax: 60_000))
-        case 12: return .reset(.init(rawValue: dice.number()))
+        case 12: return .summary(.random(using: &dice))
+        case 13: return .reset(.init(rawValue: dice.number()))
         default: return .credit(UInt32.random(in: 1...UInt32.max, using: &dice))
         }
     }
@@ -41,6 +42,28 @@ extension PeerOffer {
 extension OfferOutcome {
     static func random(using dice: inout SplitMix64) -> OfferOutcome {
         OfferOutcome(digest: dice.name().digest, isStored: Bool.random(using: &dice))
+    }
+}
+
+extension MemberSummary {
+    static func random(using dice: inout SplitMix64) -> MemberSummary {
+        var summary = MemberSummary(
+            name: dice.text(bytesMax: 256), version: dice.text(bytesMax: 256))
+        summary.adminURL =
+            ["", "http://a.example:1", "https://[::1]/x/"]
+            .randomElement(using: &dice) ?? ""
+        summary.state = State.allCases.randomElement(using: &dice) ?? .ready
+        summary.condition = dice.text(bytesMax: 256)
+        summary.counters.requests = dice.number()
+        summary.counters.cacheable = dice.number()
+        summary.counters.originBytes = dice.number()
+        summary.counters.diskUsedBytes = dice.number()
+        summary.settings = dice.list(max: settingsMax) { dice in
+            var setting = SharedSetting(dice.text(bytesMax: 64), digest: dice.number())
+            setting.text = dice.text(bytesMax: 64)
+            return setting
+        }
+        return summary
     }
 }
 

@@ -43,6 +43,7 @@ private func written(_ kind: PeerFrameKind, _ payload: [UInt8]) -> [UInt8]? {
     case .offer: return (try? PeerOffer.read(payload: bytes)).flatMap { try? PeerOffer.frame($0) }
     case .offerOutcomes:
         return (try? OfferOutcome.read(payload: bytes)).flatMap { try? OfferOutcome.frame($0) }
+    case .summary: return (try? MemberSummary(payload: bytes))?.frame
     case .query:
         guard let query = try? PeerQuery.read(payload: bytes) else { return nil }
         return try? query.frame(stream: 1)

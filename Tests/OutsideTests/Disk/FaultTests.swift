@@ -75,6 +75,9 @@ extension Outside {
                 "--disk-limit", "16MiB", directory: mount.folder.appendingPathComponent("cache"))
             try get(stage, 0..<40)
             try expectOff(stage)
+            let document = try stage.node.document("/admin/v1/conditions")
+            let found = document["conditions"] as? [[String: Any]]
+            #expect(found?.first?["name"] as? String == "disk-full", "\(document)")
             try mount.resize(to: "64m")
             try expectReturned(stage)
             stage.stop(gently: false)

@@ -72,6 +72,8 @@ package struct PeerFrameKind: RawRepresentable, Hashable, Sendable {
     package static let offer = PeerFrameKind(rawValue: 5)
     /// Outcomes of offers.
     package static let offerOutcomes = PeerFrameKind(rawValue: 6)
+    /// The sender's summary of itself for operators.
+    package static let summary = PeerFrameKind(rawValue: 7)
 
     // Frames about invalidations, on stream 0; see ``InvalidationMessage``.
 
@@ -127,7 +129,7 @@ package struct PeerFrameKind: RawRepresentable, Hashable, Sendable {
     }
 
     /// True for known kinds that concern the connection rather than a stream.
-    var isConnectionLevel: Bool { (1...6).contains(rawValue) || isInvalidationFrame }
+    var isConnectionLevel: Bool { (1...7).contains(rawValue) || isInvalidationFrame }
 
     /// True for the kinds that ``InvalidationMessageDecoder`` reads.
     package var isInvalidationFrame: Bool { (32...38).contains(rawValue) }

@@ -94,11 +94,14 @@ package struct StructureWriter {
 
 extension String {
     /// The UTF-8 of the longest prefix of whole scalars within ``PeerProtocol/textBytesMax``.
-    var peerText: [UInt8] {
+    var peerText: [UInt8] { utf8Prefix(bytesMax: PeerProtocol.textBytesMax) }
+
+    /// Returns the UTF-8 of the longest prefix of whole scalars within `bytesMax`.
+    func utf8Prefix(bytesMax: Int) -> [UInt8] {
         var bytes: [UInt8] = []
         for scalar in unicodeScalars {
             let next = Array(String(scalar).utf8)
-            guard bytes.count + next.count <= PeerProtocol.textBytesMax else { break }
+            guard bytes.count + next.count <= bytesMax else { break }
             bytes += next
         }
         return bytes

@@ -88,6 +88,9 @@ extension PeerLink {
         case .touches: return .touchesReceived(try AgedTouch.read(payload: payload))
         case .offer: return .offersReceived(try PeerOffer.read(payload: payload))
         case .offerOutcomes: return .offerOutcomesReceived(try OfferOutcome.read(payload: payload))
+        case .summary:
+            try chargeIdleFrame(now)
+            return .summaryReceived(try MemberSummary(payload: payload))
         case .query: return try receivedQuery(head.stream, payload)
         case .credit: return try receivedCredit(head.stream, payload, now)
         case .reset: return try receivedReset(head.stream, payload, now)
@@ -227,7 +230,8 @@ extension PeerLink {
     }
 }
 
-/// A limit on frames without effect: resets, frames on ended streams, and frames of unknown kinds.
+/// A limit on frames without effect: resets, frames on ended streams, summaries, and frames of
+/// unknown kinds.
 ///
 /// Each costs the sender little and may cost the receiver a query that it has begun (as in HTTP/2,
 /// CVE-2023-44487). A token bucket, full at first and refilled over time; its capacity allows for

@@ -8,28 +8,20 @@ extension PeerLink {
         for frame in gossip.frames { urgent.append(frame) }
     }
 
-    /// Sends touches, at most ``PeerProtocol/touchesMax``.
+    /// Sends touches, offers or outcomes of offers, at most as many as fit in one frame.
     ///
     /// - Throws: The reason why nothing is sent.
-    package mutating func send(touches: [AgedTouch]) throws(SendError) {
+    package mutating func send<Element: BatchElement>(_ batch: [Element]) throws(SendError) {
         try checkRoom()
-        control.append(try AgedTouch.frame(touches))
+        control.append(try Element.frame(batch))
     }
 
-    /// Offers entries, at most ``PeerProtocol/offersMax``.
+    /// Sends this node's summary.
     ///
     /// - Throws: The reason why nothing is sent.
-    package mutating func send(offers: [PeerOffer]) throws(SendError) {
+    package mutating func send(_ summary: MemberSummary) throws(SendError) {
         try checkRoom()
-        control.append(try PeerOffer.frame(offers))
-    }
-
-    /// Sends outcomes of offers, at most ``PeerProtocol/offersMax``.
-    ///
-    /// - Throws: The reason why nothing is sent.
-    package mutating func send(outcomes: [OfferOutcome]) throws(SendError) {
-        try checkRoom()
-        control.append(try OfferOutcome.frame(outcomes))
+        control.append(summary.frame)
     }
 
     /// Sends a message about invalidations, after everything queued and before any later query.

@@ -230,6 +230,8 @@ package enum PeerEvent: Hashable, Sendable {
     case offersReceived([PeerOffer])
     /// Outcomes of this side's offers.
     case offerOutcomesReceived([OfferOutcome])
+    /// The peer's summary of itself, in place of the one before.
+    case summaryReceived(MemberSummary)
     /// A query, to be responded to on this stream.
     case queryReceived(stream: UInt32, PeerQuery)
     /// The requester cancelled its query: its work must stop; the stream is closed.

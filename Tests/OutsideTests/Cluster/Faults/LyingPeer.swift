@@ -47,7 +47,7 @@ final class LyingPeer {
         held = (entry, body)
         outcome = nil
         let digest = EntryName(ofKey: entry.key).digest
-        try link.send(offers: [
+        try link.send([
             PeerOffer(digest: digest, size: UInt64(body.count), touches: 1, isJustFetched: false)
         ])
         try flush()
