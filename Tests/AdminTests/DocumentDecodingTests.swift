@@ -34,9 +34,32 @@ struct DocumentDecodingTests {
             (document.requests.memory, document.bytes.none) = (1 << 62, 1)
             document.latency.bounds = [1, 2]
             document.members = [MemberDocument()]
+            document.responses.serverErrors = 3
+            document.errors.refused = NamedCounts([("fills", 1), ("waiters", 2)])
+        }
+        try check { (document: inout DocumentList<OriginDocument>) in
+            var origin = OriginDocument()
+            origin.lastError = LastErrorDocument(reason: "tls", detail: "d", millisecondsAgo: 1)
+            origin.failuresByReason = NamedCounts([("tls", 1)])
+            document.items = [origin]
+        }
+        try check { (document: inout DocumentList<SiteDocument>) in
+            document.items = [SiteDocument()]
+        }
+        try check { (document: inout DocumentList<CertificateDocument>) in
+            document.items = [CertificateDocument()]
+        }
+        try check { (document: inout ConditionsDocument) in
+            let fault = Condition(.diskFull, .critical, "It is.", advice: "Free space.", alert: "N")
+            document = ConditionsDocument([fault])
+        }
+        try check { (document: inout HistoryDocument) in
+            (document.newestMilliseconds, document.requests) = (20_000, [1, 2])
         }
         try check { (document: inout MemberDocument) in
             (document.primaryShare, document.lagRecords, document.state) = (0.25, 3, "left")
+            (document.name, document.adminURL) = ("n1", "http://a:1")
+            document.summary = MemberDocument.Summary()
         }
         try check { (document: inout EntryDocument) in
             var variant = EntryDocument.Variant()
@@ -80,6 +103,23 @@ struct DocumentDecodingTests {
             try decode(
                 ReceiptDocument.self, without("seen_by", "members_known", in: receipt.json))
                 == receipt)
+        let origin = OriginDocument()
+        let added = ["fetches", "failed", "received_bytes", "failures_by_reason", "last_error"]
+        guard case .object(let members) = origin.json else { return }
+        let older = JSON.object(members.filter { !(added + ["health", "url"]).contains($0.name) })
+        #expect(try decode(OriginDocument.self, older.formattedBytes) == origin)
+        let statistics = StatisticsDocument()
+        #expect(
+            try decode(
+                StatisticsDocument.self, without("responses", "errors", in: statistics.json))
+                == statistics)
+        let member = MemberDocument()
+        #expect(
+            try decode(
+                MemberDocument.self,
+                without(
+                    "name", "admin_url", "version", "summary", "settings_differ", in: member.json))
+                == member)
         let status = StatusDocument()
         #expect(try decode(StatusDocument.self, without("missing", in: status.json)) == status)
         #expect(throws: DecodingError.self) {

@@ -37,12 +37,20 @@ struct DocumentTests {
         var row = OriginDocument()
         (row.origin, row.connections, row.idle, row.waiting) = ("a.example:80", 3, 1, 2)
         (row.circuit, row.failures, row.retryAfterMilliseconds) = ("open", 20, 4000)
+        (row.fetches, row.failed, row.receivedBytes) = (30, 20, 7)
+        row.failuresByReason = NamedCounts([("connect", 20)])
+        row.lastError = LastErrorDocument(
+            reason: "connect", detail: "Connection refused", millisecondsAgo: 5)
+        (row.health, row.url) = ("down", "http://a.example:80")
         let document = DocumentList([row]).json
         #expect(
             document.text == """
                 {"origins":[
                 {"origin":"a.example:80","connections":3,"idle":1,"waiting":2,"circuit":"open",\
-                "failures":20,"retry_after_ms":4000}
+                "failures":20,"retry_after_ms":4000,"fetches":30,"failed":20,"received_bytes":7,\
+                "failures_by_reason":{"connect":20},\
+                "last_error":{"reason":"connect","detail":"Connection refused","ago_ms":5},\
+                "health":"down","url":"http://a.example:80"}
                 ]}
 
                 """)
@@ -65,7 +73,8 @@ struct DocumentTests {
                 {"node":"\(Self.id)","process":"\(Self.id)","address":"10.0.0.1:8082",\
                 "state":"alive","counted":true,"contact_ms_ago":0,\
                 "self":true,"connected":true,"caught_up":true,"draining":false,"weight":1000,\
-                "weight_counted":400,"ring_share":0.05,"lag_records":7}
+                "weight_counted":400,"ring_share":0.05,"lag_records":7,"name":"",\
+                "admin_url":null,"version":"","summary":null,"settings_differ":[]}
                 ]}
 
                 """)
@@ -102,6 +111,48 @@ struct DocumentTests {
             case .list(let bounds) = document["latency"]?["bounds_us"]
         else { return #expect(Bool(false), "\(document.compactText)") }
         #expect(memory[1] == 1 && origin.last == 1 && origin.count == bounds.count + 1)
+    }
+
+    @Test("Responses are counted by status class, and errors by the reasons of the metrics")
+    func classes() {
+        let loop = EventLoopCounters()
+        // The metric counts 101 among 2xx.
+        for (metric, count) in [
+            (.responsesSuccess, 5), (.upgrades, 1), (.responsesPartial, 2),
+            (.responsesRedirected, 1), (.responsesNotModified, 3), (.responsesClientError, 4),
+            (.responsesServerError, 6), (.refusedWaitTime, 7), (.originFailuresTLS, 8),
+        ] as [(Metric, Int)] {
+            loop.add(metric, count)
+        }
+        let statistics = StatisticsDocument(MetricsSnapshot(loops: [loop], node: NodeCounters()))
+        #expect(
+            statistics.responses.json.compactText
+                == #"{"1xx":1,"2xx":6,"3xx":4,"4xx":4,"5xx":6}"#)
+        #expect(statistics.responses.all == 21)
+        #expect(statistics.errors.refused["wait_time"] == 7)
+        #expect(statistics.errors.origin["tls"] == 8 && statistics.errors.origin["name"] == 0)
+    }
+
+    @Test("Sites, certificates and conditions have the shape of their operations")
+    func shapes() {
+        var site = SiteDocument()
+        (site.site, site.origins, site.health) = ("a.example", ["http://b:80"], "failing")
+        site.lastError = LastErrorDocument(reason: "tls", detail: "it", millisecondsAgo: 1)
+        #expect(ShapeCheck.faults(DocumentList([site]).json, .listSites) == [])
+        var certificate = CertificateDocument()
+        (certificate.names, certificate.daysLeft) = (["a.example"], -3)
+        #expect(ShapeCheck.faults(DocumentList([certificate]).json, .listCertificates) == [])
+        let conditions = ConditionsDocument([
+            Condition(.draining, .warning, "It drains.", advice: ""),
+            Condition(.fenced, .critical, "It is.", advice: "Wait.", alert: "NuthatchFenced"),
+        ])
+        #expect(conditions.state == "critical")
+        #expect(ShapeCheck.faults(conditions.json, .getConditions) == [])
+        #expect(ShapeCheck.faults(HistoryDocument().json, .getHistory) == [])
+        var member = MemberDocument()
+        (member.node, member.process, member.address) = (Self.id, Self.id, "10.0.0.1:8082")
+        member.summary = MemberDocument.Summary()
+        #expect(ShapeCheck.faults(DocumentList([member]).json, .listMembers) == [])
     }
 
     @Test("An entry is shown with its reuse forecast")

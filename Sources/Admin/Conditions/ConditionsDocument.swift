@@ -73,26 +73,26 @@ package struct Condition: AdminDocument {
         case diskFull = "disk-full"
         /// The disk tier is off for another reason.
         case diskDown = "disk-down"
-        /// A certificate expires soon, or has expired.
-        case certificateExpiring = "certificate-expiring"
         /// An origin is not tried because it failed repeatedly, or none of its fetches succeeds.
         case originDown = "origin-down"
-        /// A considerable share of the fetches from an origin fails.
-        case originFailing = "origin-failing"
-        /// A considerable share of the responses of a site is 5xx.
-        case siteFailing = "site-failing"
-        /// Connections of clients are refused.
-        case connectionsRefused = "connections-refused"
-        /// Requests get 503 because of a limit.
-        case refusing
-        /// A considerable share of the responses is 5xx.
-        case serverErrors = "server-errors"
+        /// A certificate expires soon, or has expired.
+        case certificateExpiring = "certificate-expiring"
+        /// A node with another secret, or without a common protocol version, was refused.
+        case peerRejected = "peer-rejected"
         /// A member is suspected or dead.
         case memberMissing = "member-missing"
         /// A live member has no connection with this node.
         case memberUnreachable = "member-unreachable"
-        /// A node with another secret, or without a common protocol version, was refused.
-        case peerRejected = "peer-rejected"
+        /// Connections of clients are refused.
+        case connectionsRefused = "connections-refused"
+        /// A considerable share of the fetches from an origin fails.
+        case originFailing = "origin-failing"
+        /// A considerable share of the responses of a site is 5xx.
+        case siteFailing = "site-failing"
+        /// Requests get 503 because of a limit.
+        case refusing
+        /// A considerable share of the responses is 5xx.
+        case serverErrors = "server-errors"
         /// A member reports a critical condition.
         case memberFailing = "member-failing"
         /// Purges of this node stay unconfirmed.

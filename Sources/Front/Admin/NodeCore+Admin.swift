@@ -34,32 +34,28 @@ extension NodeCore {
             purges.lags(of: $0)
         }
     }
+}
 
-    /// Returns the state of each origin.
-    func originDocuments() -> DocumentList<OriginDocument> {
-        DocumentList(originDocuments(now: SystemClock.now()).map(\.document))
-    }
-
-    /// Returns the shares of the ring; a node that is in no cluster owns everything.
-    func ringDocument() -> RingDocument {
-        guard let ring = hub?.ringUpdater.ring, !ring.members.isEmpty else {
-            return RingDocument(
+extension RingDocument {
+    /// Creates the shares of the ring as `node` sees it; a node that is in no cluster owns everything.
+    init(of node: NodeCore) {
+        guard let ring = node.hub?.ringUpdater.ring, !ring.members.isEmpty else {
+            self.init(
                 slots: RingSlot.count,
-                shares: [.init(node: "\(purges.id)", primary: 1, secondary: 0)])
+                shares: [.init(node: "\(node.purges.id)", primary: 1, secondary: 0)])
+            return
         }
         let second = ring.shares(at: 1)
         let shares = ring.members.indices.map { index in
-            RingDocument.Share(
+            Share(
                 node: "\(ring.members[index].id)", primary: ring.share(of: ring.members[index].id),
                 secondary: second[index])
         }
-        var document = RingDocument(slots: RingSlot.count, shares: shares)
-        document.ownershipSample = (0..<RingDocument.ownershipSampleCount).map { step in
-            let slot = RingSlot(
-                number: UInt32(step * RingSlot.count / RingDocument.ownershipSampleCount))
+        self.init(slots: RingSlot.count, shares: shares)
+        ownershipSample = (0..<Self.ownershipSampleCount).map { step in
+            let slot = RingSlot(number: UInt32(step * RingSlot.count / Self.ownershipSampleCount))
             return ring.owners(of: slot).memberIndex(at: 0)
         }
-        return document
     }
 }
 
@@ -183,8 +179,8 @@ extension SupportDocument {
         configuration = node.configurationDocument
         logLevel = LogLevelDocument(node.logger.logLevel.rawValue)
         members = DocumentList(node.memberRows())
-        ring = node.ringDocument()
-        origins = node.originDocuments()
+        ring = RingDocument(of: node)
+        origins = DocumentList(of: node)
         purges = DocumentList(
             node.purges.recentPurges(100).compactMap { ReceiptDocument($0, at: node) })
         prefetches = DocumentList(node.prefetcher.documents())

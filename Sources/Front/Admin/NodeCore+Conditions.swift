@@ -1,11 +1,14 @@
 import Admin
 import Ground
-import NodeConfiguration
+import HTTPRules
+package import NodeConfiguration
 import Origin
+import Peering
 import Platform
 import Store
 import Synchronization
 import Telemetry
+import Wire
 
 /// What the node remembers in order to tell operators of its faults: the traffic of the last hour,
 /// and since when conditions hold.
@@ -46,7 +49,7 @@ extension NodeCore {
     func recordTraffic(now: Instant) {
         let uptime = now - startedAt
         guard monitor.withState({ $0.history.isDue(at: uptime) }) else { return }
-        let sample = trafficSample(snapshot(), at: uptime)
+        let sample = TrafficSample(of: self, snapshot(), at: uptime)
         monitor.withState { $0.history.record(sample) }
         // Conditions are evaluated even if nobody asks, because they must hold for some time.
         _ = conditions(sample, now: now)
@@ -55,7 +58,7 @@ extension NodeCore {
     /// Returns the faults that the node knows of, the worst first.
     func conditions() -> ConditionsDocument {
         let now = SystemClock.now()
-        return conditions(trafficSample(snapshot(), at: now - startedAt), now: now)
+        return conditions(TrafficSample(of: self, snapshot(), at: now - startedAt), now: now)
     }
 
     /// Returns the faults that follow from the present counters.
@@ -79,143 +82,172 @@ extension NodeCore {
         facts.siteOrigins = settings.sitePolicies.compactMap { policy in
             policy.origin.map { (policy.name, $0.url) }
         }
-        facts.certificates = monitor.certificates.map {
-            NodeFacts.Certificate(
-                file: $0.file, names: $0.summary.names, notBefore: $0.summary.notBefore,
-                notAfter: $0.summary.notAfter)
-        }
+        facts.certificates = monitor.certificates.map { NodeFacts.Certificate($0) }
         facts.wall = SystemClock.wallTime()
-        if let disk, !disk.isAvailable {
-            let fault = disk.fault
-            facts.diskFault = NodeFacts.DiskFault(
-                why: fault?.why ?? "", refusesWrites: fault?.refusesWrites ?? false)
-        }
+        facts.diskFault = disk.flatMap { NodeFacts.DiskFault(of: $0) }
         return facts
-    }
-
-    /// Returns the counters in `snapshot` as a sample taken at `uptime`.
-    private func trafficSample(_ snapshot: MetricsSnapshot, at uptime: Interval) -> TrafficSample {
-        var rows = snapshot.sites.map { ($0.name, StatusCounts($0)) }
-        if settings.servesImages {
-            rows.append((SiteDocument.imagesName, imageResponses(snapshot)))
-        }
-        let sites = rows.map {
-            TrafficSample.SiteCounts(
-                site: $0.0, requests: $0.1.all, serverErrors: $0.1.serverErrors)
-        }
-        return TrafficSample(snapshot, sites: sites, at: uptime)
-    }
-
-    /// Returns the traffic of the last hour.
-    func historyDocument() -> HistoryDocument {
-        HistoryDocument(monitor.withState { $0.history })
     }
 }
 
-/// The sites and their certificates.
-extension NodeCore {
-    /// Returns the traffic and the health of each site, and of images if the node serves them.
-    func siteDocuments() -> DocumentList<SiteDocument> {
-        let (now, snapshot, settings) = (SystemClock.now(), snapshot(), settings)
-        let origins = originDocuments(now: now)
-        var facts = NodeFacts(now: trafficSample(snapshot, at: now - startedAt))
-        facts.history = monitor.withState { $0.history }
-        var rows = zip(settings.sitePolicies, snapshot.sites).map { policy, counts in
-            var row = SiteDocument()
-            row.site = counts.name
-            row.requests = SourceCounts { counts[.requests($0)] }
-            row.bytes = SourceCounts { counts[.bodyBytes($0)] }
-            row.responses = StatusCounts(counts)
-            row.originReceivedBytes = counts[.originBytes]
-            row.origins = policy.origin.map { [$0.url] } ?? []
-            let origin = origins.first {
-                $0.isOperatorConfigured && row.origins == [$0.document.url]
-            }
-            row.lastError = origin?.document.lastError
-            row.health = origin?.document.health ?? row.health
-            return row
+// MARK: Facts
+
+extension TrafficSample {
+    /// Creates a sample of `node` from its counters in `snapshot`, taken at `uptime`.
+    fileprivate init(of node: NodeCore, _ snapshot: MetricsSnapshot, at uptime: Interval) {
+        var rows = snapshot.sites.map { ($0.name, StatusCounts($0)) }
+        if node.settings.servesImages {
+            rows.append((SiteDocument.imagesName, RemainingTraffic(of: node, snapshot).responses))
         }
-        if settings.servesImages { rows.append(imageRow(snapshot, origins)) }
+        let sites = rows.map {
+            SiteCounts(site: $0.0, requests: $0.1.all, serverErrors: $0.1.serverErrors)
+        }
+        self.init(snapshot, sites: sites, at: uptime)
+    }
+}
+
+extension NodeFacts.Certificate {
+    /// Creates the facts of a loaded certificate.
+    fileprivate init(_ loaded: TLSMaterial.LoadedCertificate) {
+        self.init(
+            file: loaded.file, names: loaded.summary.names, notBefore: loaded.summary.notBefore,
+            notAfter: loaded.summary.notAfter)
+    }
+}
+
+extension NodeFacts.DiskFault {
+    /// Creates the fault of `disk`; `nil` if it is in use.
+    fileprivate init?(of disk: DiskStore) {
+        guard !disk.isAvailable else { return nil }
+        let fault = disk.fault
+        self.init(why: fault?.why ?? "", refusesWrites: fault?.refusesWrites ?? false)
+    }
+}
+
+// MARK: Sites
+
+extension DocumentList<SiteDocument> {
+    /// Creates the list of the sites of `node`, and of images if it serves them, with their traffic
+    /// and health.
+    init(of node: NodeCore) {
+        let (now, snapshot, settings) = (SystemClock.now(), node.snapshot(), node.settings)
+        let origins = node.originCoordinator.statuses(now: now).map {
+            NodeFacts.Origin($0, now: now)
+        }
+        var facts = NodeFacts(now: TrafficSample(of: node, snapshot, at: now - node.startedAt))
+        facts.history = node.monitor.withState { $0.history }
+        var rows = zip(settings.sitePolicies, snapshot.sites).map { policy, counts in
+            SiteDocument(counts, origin: policy.origin?.url, among: origins)
+        }
+        if settings.servesImages {
+            rows.append(SiteDocument(ofImages: RemainingTraffic(of: node, snapshot), origins))
+        }
         for index in rows.indices where rows[index].health == OriginHealth.ok.rawValue {
             guard ConditionRules.failures(ofSite: rows[index].site, facts) != nil else { continue }
             rows[index].health = OriginHealth.failing.rawValue
         }
-        return DocumentList(rows)
+        self.init(rows)
+    }
+}
+
+extension SiteDocument {
+    /// Creates the row of a site from its counters, with the health of its origin.
+    fileprivate init(_ counts: SiteSnapshot, origin url: String?, among origins: [NodeFacts.Origin])
+    {
+        self.init()
+        site = counts.name
+        requests = SourceCounts { counts[.requests($0)] }
+        bytes = SourceCounts { counts[.bodyBytes($0)] }
+        responses = StatusCounts(counts)
+        originReceivedBytes = counts[.originBytes]
+        self.origins = url.map { [$0] } ?? []
+        let origin = origins.first { $0.isOperatorConfigured && $0.document.url == url }?.document
+        lastError = origin?.lastError
+        health = origin?.health ?? health
     }
 
-    /// Returns the row of images requested by their URLs: what belongs to no site.
-    private func imageRow(
-        _ snapshot: MetricsSnapshot,
-        _ origins: [(document: OriginDocument, isOperatorConfigured: Bool)]
-    ) -> SiteDocument {
-        let parts = snapshot.sites + [siteCounters.removed]
-        var row = SiteDocument()
-        row.site = SiteDocument.imagesName
-        row.requests = parts.reduce(SourceCounts(begun: snapshot)) { rest, part in
-            rest.merged(SourceCounts { part[.requests($0)] }, Self.rest)
-        }
-        row.bytes = parts.reduce(SourceCounts { snapshot.outcomes[$0].bodyBytes }) { rest, part in
-            rest.merged(SourceCounts { part[.bodyBytes($0)] }, Self.rest)
-        }
-        row.responses = imageResponses(snapshot)
-        row.originReceivedBytes = parts.reduce(snapshot[.originReceivedBytes]) {
-            Self.rest($0, $1[.originBytes])
-        }
+    /// Creates the row of images requested by their URLs, whose origins clients name.
+    fileprivate init(ofImages traffic: RemainingTraffic, _ origins: [NodeFacts.Origin]) {
+        self.init()
+        site = Self.imagesName
+        requests = traffic.requests
+        bytes = traffic.bytes
+        responses = traffic.responses
+        originReceivedBytes = traffic.originBytes
         let named = origins.filter { !$0.isOperatorConfigured }.map(\.document)
-        row.origins = named.prefix(Self.imageOriginsMax).map(\.url)
-        row.lastError = named.compactMap(\.lastError).min {
-            $0.millisecondsAgo < $1.millisecondsAgo
-        }
-        return row
+        self.origins = named.prefix(Self.imageOriginsMax).map(\.url)
+        lastError = named.compactMap(\.lastError).min { $0.millisecondsAgo < $1.millisecondsAgo }
     }
 
     /// Maximum number of origins that the row of images lists; clients name any number.
     private static let imageOriginsMax = 100
+}
 
-    /// Returns the responses that belong to no site.
-    private func imageResponses(_ snapshot: MetricsSnapshot) -> StatusCounts {
-        (snapshot.sites + [siteCounters.removed]).reduce(StatusCounts(snapshot)) {
-            $0.merged(StatusCounts($1), Self.rest)
+/// The traffic that belongs to no site, present or removed: images requested by their URLs, and the
+/// node's own pages.
+private struct RemainingTraffic {
+    let requests: SourceCounts
+    let bytes: SourceCounts
+    let responses: StatusCounts
+    let originBytes: UInt64
+
+    /// Subtracts the sites' traffic from that of `node` in `snapshot`.
+    init(of node: NodeCore, _ snapshot: MetricsSnapshot) {
+        let parts = snapshot.sites + [node.siteCounters.removed]
+        requests = parts.reduce(SourceCounts(begun: snapshot)) { rest, part in
+            rest.merged(SourceCounts { part[.requests($0)] }, Self.difference)
+        }
+        bytes = parts.reduce(SourceCounts { snapshot.outcomes[$0].bodyBytes }) { rest, part in
+            rest.merged(SourceCounts { part[.bodyBytes($0)] }, Self.difference)
+        }
+        responses = parts.reduce(StatusCounts(snapshot)) {
+            $0.merged(StatusCounts($1), Self.difference)
+        }
+        originBytes = parts.reduce(snapshot[.originReceivedBytes]) {
+            Self.difference($0, $1[.originBytes])
         }
     }
 
     /// Returns the difference of two counts that were not read at the same instant.
-    private static func rest(_ all: UInt64, _ part: UInt64) -> UInt64 {
+    private static func difference(_ all: UInt64, _ part: UInt64) -> UInt64 {
         all > part ? all - part : 0
     }
+}
 
-    /// Returns the state of each origin, and whether the operator has named it.
-    func originDocuments(
-        now: Instant
-    ) -> [(document: OriginDocument, isOperatorConfigured: Bool)] {
-        originCoordinator.statuses(now: now).map {
-            (OriginDocument($0, now: now), $0.origin.isOperatorConfigured)
-        }
-    }
+// MARK: Certificates and origins
 
-    /// Returns the certificates that the node has loaded.
-    func certificateDocuments() -> DocumentList<CertificateDocument> {
+extension DocumentList<CertificateDocument> {
+    /// Creates the list of the certificates that `node` has loaded.
+    init(of node: NodeCore) {
         let wall = SystemClock.wallTime()
-        return DocumentList(
-            monitor.certificates.map { certificate in
-                var row = CertificateDocument()
-                let end = certificate.summary.notAfter.seconds
-                row.file = certificate.file
-                row.names = certificate.summary.names
-                row.notAfter = CivilTime(milliseconds: end * 1_000).isoText
-                row.daysLeft = Int(((end - wall.seconds) / 86_400))
-                if end < wall.seconds { row.daysLeft -= 1 }
-                row.use =
-                    (certificate.isIssuer
-                    ? CertificateDocument.Use.operators : .clients).rawValue
-                return row
-            })
+        self.init(node.monitor.certificates.map { CertificateDocument($0, at: wall) })
+    }
+}
+
+extension CertificateDocument {
+    /// Creates the document of a certificate at the time `wall`.
+    fileprivate init(_ loaded: TLSMaterial.LoadedCertificate, at wall: WallTime) {
+        self.init()
+        let end = loaded.summary.notAfter.seconds
+        let (days, seconds) = (end - wall.seconds).quotientAndRemainder(dividingBy: 86_400)
+        file = loaded.file
+        names = loaded.summary.names
+        notAfter = CivilTime(milliseconds: end * 1_000).isoText
+        daysLeft = Int(seconds < 0 ? days - 1 : days)
+        use = (loaded.isIssuer ? Use.operators : .clients).rawValue
+    }
+}
+
+extension DocumentList<OriginDocument> {
+    /// Creates the list of the origins that `node` knows.
+    init(of node: NodeCore) {
+        let now = SystemClock.now()
+        self.init(node.originCoordinator.statuses(now: now).map { OriginDocument($0, now: now) })
     }
 }
 
 extension OriginDocument {
     /// Creates the document of an origin's status at `now`.
-    init(_ status: OriginStatus, now: Instant) {
+    fileprivate init(_ status: OriginStatus, now: Instant) {
         self.init()
         let traffic = status.traffic
         origin = status.origin.description

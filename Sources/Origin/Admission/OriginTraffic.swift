@@ -35,7 +35,7 @@ package struct OriginTraffic: Hashable, Sendable {
     }
 
     /// The end of a request.
-    enum Ending {
+    package enum Ending {
         /// The response is complete.
         case complete
         /// There is no complete response.
@@ -78,7 +78,7 @@ package struct OriginTraffic: Hashable, Sendable {
     ///   - status: the status of the response; `nil` if none was received.
     ///   - bodyBytes: the bytes of the body that were received.
     ///   - now: the boot clock.
-    mutating func record(
+    package mutating func record(
         _ ending: Ending, status: UInt16? = nil, bodyBytes: UInt64 = 0, now: Instant
     ) {
         lastUse = now
@@ -103,13 +103,13 @@ package struct OriginTraffic: Hashable, Sendable {
     }
 
     /// Records a request that was refused because the circuit is open.
-    mutating func recordRefusal(now: Instant) {
+    package mutating func recordRefusal(now: Instant) {
         lastUse = now
         slots[slot(at: now)].refused += 1
     }
 
     /// Forgets the outcomes of the last minute, because the origin has recovered.
-    mutating func forgetOutcomes() {
+    package mutating func forgetOutcomes() {
         for index in slots.indices { slots[index] = Outcomes() }
     }
 
@@ -162,7 +162,9 @@ package struct OriginTrafficTable: Sendable {
     }
 
     /// Changes the traffic of an origin, which becomes known.
-    mutating func update(_ origin: OriginAuthority, _ change: (inout OriginTraffic) -> Void) {
+    package mutating func update(
+        _ origin: OriginAuthority, _ change: (inout OriginTraffic) -> Void
+    ) {
         change(&origins[origin.withoutTrust, default: OriginTraffic()])
         guard origins.count > Self.originsMax else { return }
         let order = origins.sorted { one, other in
