@@ -20,7 +20,7 @@ class Origins {
       });
     this.origins = new Rows(Dom.find("origins-table"), "Origins",
       ["Origin", "Health", "#Fetches", "#Failed", "#Received", "#Queue", "#Connections", "Last error"], {
-        key: ({ origin }) => origin,
+        key: ({ url }) => url,
         counters: ({ fetches, failed, received_bytes: received }) => ({ fetches, failed, received }),
         cells: Origins.#origin,
       });
@@ -88,7 +88,7 @@ class Origins {
     const reasons = Object.entries(origin.failures_by_reason).toSorted((one, other) => other[1] - one[1]).slice(0, 2)
       .map(([name, count]) => sub(`${Format.words(name)} ${Format.roughly(count)}`));
     return [
-      [origin.origin],
+      [origin.url],
       [Origins.#label(origin.health), circuit ? sub([circuit, retry].filter(Boolean).join(", ")) : null],
       [Format.roughly(fetches), sub(period)],
       [failed > 0 ? Dom.make("b", { class: "bad" }, Format.percent(share)) : "0", ...reasons],
