@@ -38,7 +38,8 @@ extension Outside {
             let origin = try ScriptedOrigin()
             let image = TestImage.drawn("alive")
             let path = origin.serve(image, fields: [lasting])
-            let dead = "http://127.0.0.1:\(try ReservedPort.forProcess())"
+            let port = try ReservedPort()
+            let dead = "http://127.0.0.1:\(port.number)"
             let node = try NodeProcess([
                 "--site", "alive.example=\(origin.url(""))", "--site", "dead.example=\(dead)",
             ])
@@ -86,7 +87,7 @@ extension Outside {
                 cluster.clusterFlags(peerPort: port, secret: "other") + ["--join-timeout", "1s"])
             defer { stranger.kill() }
             let page = try DashboardStage(cluster.nodes[0])
-            try expectFirst("Peer rejected", says: "secret", on: page)
+            try expectFirst("Peer rejected", says: "has another cluster secret", on: page)
         }
 
         @Test("The file system of the cache is full", .enabled(if: Mount.isPossible))
@@ -103,16 +104,15 @@ extension Outside {
             withExtendedLifetime(mount) {}
         }
 
-        @Test("A certificate has expired")
+        @Test("A certificate is about to expire")
         func certificate() throws {
-            let authority = try TestAuthority()
-            let year = Calendar(identifier: .gregorian).component(.year, from: Date())
+            let authority = try SecureStage.authority.get()
             let leaf = try authority.leaf(
-                "expired", hosts: ["www.example.com"], years: year - 1..<year)
-            let node = try NodeProcess(certificates: [leaf])
-            let page = try DashboardStage(node)
-            try expectFirst("Certificate expiring", says: "www.example.com", on: page)
-            try page.wait("certificates-table", says: "expired")
+                "soon", hosts: ["b.example"], until: Date(timeIntervalSinceNow: 5.5 * 86_400))
+            let stage = try SecureStage(certificates: [leaf])
+            let page = try DashboardStage(stage.node)
+            try expectFirst("Certificate expiring", says: "b.example expires in 5 days", on: page)
+            try page.wait("certificates-table", says: "5 days")
         }
     }
 }
