@@ -22,17 +22,25 @@ static const unsigned char script[] = {
 ,
 #embed "Page/stream.js"
 ,
+#embed "Page/recent.js"
+,
 #embed "Page/timeline.js"
 ,
 #embed "Page/charts.js"
 ,
 #embed "Page/traffic.js"
 ,
+#embed "Page/errors.js"
+,
 #embed "Page/tiers.js"
 ,
 #embed "Page/ring.js"
 ,
+#embed "Page/rows.js"
+,
 #embed "Page/members.js"
+,
+#embed "Page/origins.js"
 ,
 #embed "Page/hot.js"
 ,

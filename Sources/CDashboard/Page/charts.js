@@ -1,19 +1,18 @@
-// A chart of the last five minutes, drawn in the pixels it has. Redrawn whole: once a second that costs nothing.
+// A chart of what the node remembers, drawn in the pixels it has. Redrawn whole: once a second that costs nothing.
 class TimeChart {
   static #margin = { top: 8, right: 2, bottom: 22 };
+  // Longer than this between two points, the node did not count.
+  static #gap = 15_000;
 
   // series: [{ key, name, kind: "area" | "line", look }]; areas are stacked in the order given.
   // scale: "share" (0 to 1), "amount" or "bytes" (from 0, growing with the figures), or "latency" (µs, logarithmic).
-  constructor(container, { title, series, scale, format, height = 160, legend = true }) {
-    Object.assign(this, { container, title, series, scale, format, height, points: [], now: 0 });
+  constructor(container, { title, series, scale, format, height = 150 }) {
+    Object.assign(this, { container, title, series, scale, format, height, points: [], now: 0, span: 300_000 });
     this.width = 0;
     this.svg = Dom.draw("svg", { role: "img", "aria-label": `${title}: no figures yet` });
     this.readout = Dom.make("p", { class: "readout", "aria-hidden": "true", hidden: true });
-    if (legend) {
-      container.append(Dom.make("ul", { class: "legend" }, ...series.map(({ name, look }) =>
-        Dom.make("li", {}, Dom.make("span", { class: `swatch ${look}` }), name))));
-    }
-    container.append(this.svg, this.readout);
+    container.append(Dom.make("ul", { class: "legend" }, ...series.map(({ name, look }) =>
+      Dom.make("li", {}, Dom.make("span", { class: `swatch ${look}` }), name))), this.svg, this.readout);
     new ResizeObserver(([entry]) => {
       const width = Math.floor(entry.contentRect.width);
       if (width === this.width) return;
@@ -27,9 +26,8 @@ class TimeChart {
     });
   }
 
-  show(points, now, label) {
-    this.points = points;
-    this.now = now;
+  show({ points, now, span }, label) {
+    Object.assign(this, { points, now, span });
     Dom.attribute(this.svg, "aria-label", label);
     this.draw();
   }
@@ -51,16 +49,15 @@ class TimeChart {
 
   #x(at) {
     const { x0, x1 } = this.plot;
-    return x1 - ((this.now - at) / Timeline.span) * (x1 - x0);
+    return x1 - ((this.now - at) / this.span) * (x1 - x0);
   }
 
   #scale() {
     const { y0, y1 } = this.plot;
     const place = (share) => y0 - Math.max(0, Math.min(1, share)) * (y0 - y1);
     if (this.scale === "share") return { y: place, ticks: [0, 0.5, 1] };
-    const real = this.points.filter((point) => !point.gap);
     if (this.scale === "latency") {
-      const values = real.flatMap((point) => this.series.map(({ key }) => point[key])).filter((value) => value > 0);
+      const values = this.series.flatMap(({ key }) => this.points.map((point) => point[key])).filter((us) => us > 0);
       const finite = values.map((value) => Math.min(value, 1e7));
       const low = Math.floor(Math.log10(Math.min(1000, ...finite)));
       const high = Math.max(low + 2, Math.ceil(Math.log10(Math.max(1000, ...finite))));
@@ -70,7 +67,7 @@ class TimeChart {
         ticks: high - low > 3 ? ticks.filter((_, index) => index % 2 === 0) : ticks,
       };
     }
-    const sums = real.map((point) => this.series.reduce((sum, { key }) => sum + point[key], 0));
+    const sums = this.points.map((point) => this.series.reduce((sum, { key }) => sum + point[key], 0));
     const top = this.#roundUp(Math.max(0, ...sums));
     return { y: (amount) => place(amount / top), ticks: [0, top / 2, top] };
   }
@@ -91,13 +88,15 @@ class TimeChart {
 
   // Points without a gap between them, each a path of its own.
   #runs() {
-    const runs = [[]];
-    const from = this.now - Timeline.span;
+    const runs = [];
+    let before = -Infinity;
     for (const point of this.points) {
-      if (point.gap) runs.push([]);
-      else if (point.at >= from) runs.at(-1).push(point);
+      if (point.at < this.now - this.span) continue;
+      if (point.from - before > TimeChart.#gap) runs.push([]);
+      runs.at(-1).push(point);
+      before = point.at;
     }
-    return runs.filter((run) => run.length > 0);
+    return runs;
   }
 
   #frame(y, ticks) {
@@ -110,13 +109,17 @@ class TimeChart {
         Dom.draw("text", { class: "tick", x: x0 - 8, y: height + 4, "text-anchor": "end" }, this.#label(tick)),
       ];
     });
-    const minutes = x1 - x0 > 440 ? [5, 4, 3, 2, 1, 0] : [5, 3, 2, 1, 0];
-    const times = minutes.map((minute) => Dom.draw("text", {
+    const whole = this.span / 60_000;
+    const parts = whole === 60 ? 4 : whole === 15 ? 3 : 5;
+    const apart = (x1 - x0) / parts;
+    const times = Array.from({ length: parts + 1 }, (_, index) => Dom.draw("text", {
       class: "tick",
-      x: x1 - ((x1 - x0) * minute) / 5,
+      x: x0 + apart * index,
       y: y0 + 17,
-      "text-anchor": minute === 5 ? "start" : minute === 0 ? "end" : "middle",
-    }, minute === 0 ? "now" : minute === 5 ? "5 min ago" : String(minute)));
+      "text-anchor": index === 0 ? "start" : index === parts ? "end" : "middle",
+    }, index === parts ? "now" : `${whole - (whole * index) / parts}${index === 0 ? " min ago" : ""}`));
+    // The first is long.
+    if (apart < 76) times.splice(1, 1);
     return [...lines, ...times];
   }
 
@@ -175,49 +178,14 @@ class TimeChart {
   }
 
   #cursor() {
-    const real = this.points.filter((point) => !point.gap);
-    this.readout.hidden = this.pointer === null || this.pointer === undefined || real.length === 0;
+    this.readout.hidden = this.pointer === null || this.pointer === undefined || this.points.length === 0;
     if (this.readout.hidden) return [];
     const distance = (point) => Math.abs(this.#x(point.at) - this.pointer);
-    const nearest = real.reduce((best, point) => (distance(point) < distance(best) ? point : best));
+    const nearest = this.points.reduce((best, point) => (distance(point) < distance(best) ? point : best));
     const figures = this.series.map(({ key, name }) =>
       `${this.series.length > 1 ? `${name} ` : ""}${nearest[key] === null ? "–" : this.format(nearest[key])}`);
     this.readout.textContent = [Format.ago(this.now - nearest.at), ...figures].join(" · ");
     const x = this.#x(nearest.at);
     return [Dom.draw("line", { class: "cursor", x1: x, x2: x, y1: this.plot.y1, y2: this.plot.y0 })];
-  }
-}
-
-// The range from p50 to p99 on one logarithmic axis, so that the tiers can be compared by eye.
-class LatencyScale {
-  static #low = Math.log10(20);
-  static #high = 7;
-  static #marks = [[100, "100 µs"], [10_000, "10 ms"], [1e6, "1 s"]];
-
-  static #place(us) {
-    const share = (Math.log10(Math.max(us, 20)) - LatencyScale.#low) / (LatencyScale.#high - LatencyScale.#low);
-    return 2 + Math.min(1, share) * 96;
-  }
-
-  // Places are shares of the cell's width, so nothing has to be drawn again when it changes.
-  static header() {
-    const svg = Dom.draw("svg", { class: "range-axis", "aria-hidden": "true", width: "100%", height: 16 });
-    for (const [us, name] of LatencyScale.#marks) {
-      const x = `${LatencyScale.#place(us)}%`;
-      svg.append(Dom.draw("text", { class: "tick", x, y: 12, "text-anchor": "middle" }, name));
-    }
-    return svg;
-  }
-
-  static draw(svg, p50, p99, look) {
-    const marks = LatencyScale.#marks.map(([us]) => `${LatencyScale.#place(us)}%`);
-    svg.replaceChildren(...marks.map((x) => Dom.draw("line", { class: "rule", x1: x, x2: x, y1: 0, y2: 20 })));
-    if (p50 === null) return;
-    const [from, to] = [LatencyScale.#place(p50), LatencyScale.#place(p99)].map((place) => `${place}%`);
-    svg.append(
-      Dom.draw("line", { class: `range ${look}`, x1: from, x2: to, y1: 10, y2: 10 }),
-      Dom.draw("circle", { class: `dot hollow ${look}`, cx: from, cy: 10, r: 4 }),
-      Dom.draw("circle", { class: `dot ${look}`, cx: to, cy: 10, r: 4 }),
-    );
   }
 }

@@ -27,6 +27,18 @@ const Dom = {
     if (element.textContent !== text) element.textContent = text;
   },
 
+  // Replaces children only if they differ, for the same reason, and never under the focus.
+  renew(element, ...children) {
+    if (element.contains(document.activeElement)) return;
+    const next = children.filter((child) => child !== null && child !== undefined && child !== "");
+    const isSame = (node, child) => (typeof child === "string"
+      ? node.nodeType === Node.TEXT_NODE && node.data === child
+      : node === child || node.isEqualNode(child));
+    const nodes = [...element.childNodes];
+    if (nodes.length === next.length && nodes.every((node, index) => isSame(node, next[index]))) return;
+    element.replaceChildren(...next);
+  },
+
   put(id, text) {
     Dom.text(Dom.find(id), text);
   },

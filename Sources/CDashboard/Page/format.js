@@ -81,6 +81,11 @@ const Format = {
     return `${value < 10 && unit !== "µs" ? value.toFixed(1) : Math.round(value)}${Format.space}${unit}`;
   },
 
+  // A name of the API in words: origin-down is "origin down".
+  words(name) {
+    return name.replaceAll(/[-_]/g, " ");
+  },
+
   plural(number, one, many = `${one}s`) {
     return `${Format.count(number)} ${number === 1 ? one : many}`;
   },

@@ -80,7 +80,7 @@ class Inspect {
   }
 
   #owner(id) {
-    return Dom.make("span", { class: "owner" }, Nodes.swatch(id), Nodes.button(id),
+    return Dom.make("span", { class: "owner" }, Nodes.swatch(id), Nodes.button(id, Nodes.name(id)),
       id === Nodes.self ? Dom.make("span", { class: "self" }, "this node") : null);
   }
 
@@ -141,14 +141,19 @@ class Inspect {
       ["ETag", variant.etag ?? "none"],
       ["Last-Modified", variant.last_modified ?? "none"],
       ["Vary", variant.vary?.length ? variant.vary.join(", ") : "none"],
-      ["Accesses", variant.accesses === null
-        ? "counted only on disk"
-        : `${Format.count(variant.accesses)}, the last ${Format.ago(variant.last_access_ms_ago)}`],
+      ["Accesses", Inspect.#accesses(variant)],
       ["Tags", variant.tags?.length ? variant.tags.join(", ") : "none"],
-      ["Invalidation version", variant.stamp],
       ["Owners", ...this.entry.owners.map((id) => this.#owner(id))],
-      ["Key", variant.key],
     ];
+  }
+
+  // In memory the same estimate as in the list of the hottest; on disk what its record counts.
+  static #accesses({ memory_accesses, accesses, last_access_ms_ago }) {
+    const parts = [
+      memory_accesses === null ? null : `${Format.count(memory_accesses)} in memory`,
+      accesses === null ? null : `${Format.count(accesses)} on disk, the last ${Format.ago(last_access_ms_ago)}`,
+    ].filter(Boolean);
+    return parts.length > 0 ? parts.join("; ") : "too few to be counted";
   }
 
   #head(variant) {

@@ -2,15 +2,24 @@
 const Nodes = {
   colours: 12,
   assigned: new Map(),
+  names: new Map(),
   self: null,
 
   short(id) {
     return id.slice(0, 6);
   },
 
+  // What its operator calls it, or else its short id.
+  name(id) {
+    return Nodes.names.get(id) ?? Nodes.short(id);
+  },
+
   // A node keeps its colour for as long as the page is open. This node is always the first, the accent.
   learn(members) {
     Nodes.self = members.find((member) => member.self)?.node ?? Nodes.self;
+    for (const { node, name } of members) {
+      if (name) Nodes.names.set(node, name);
+    }
     const others = members.map((member) => member.node).filter((id) => id !== Nodes.self).sort();
     for (const id of others) {
       if (!Nodes.assigned.has(id)) Nodes.assigned.set(id, 1 + (Nodes.assigned.size % (Nodes.colours - 1)));

@@ -1,11 +1,19 @@
 // Brings the parts together: what comes in goes to whoever shows it.
 class Page {
-  static #hotEvery = 10_000;
-  static #ringEvery = 30_000;
-  static #statusEvery = 60_000;
   static #purgesMin = 3000;
-  // Who was unreachable confirms without anything new.
-  static #purgesEvery = 15_000;
+
+  // What is asked for again and again, each with its period in milliseconds.
+  #polls = [
+    [3000, () => this.#conditions(), true],
+    [5000, () => this.origins.refresh()],
+    [10_000, () => this.hot.refresh()],
+    // Who was unreachable confirms without anything new.
+    [15_000, () => this.purge.refresh()],
+    [30_000, () => this.#ring()],
+    [60_000, () => this.#history()],
+    [60_000, () => this.#status()],
+    [300_000, () => this.origins.refreshCertificates()],
+  ];
 
   constructor() {
     new Theme();
@@ -13,6 +21,8 @@ class Page {
     this.api = new Api(this.session);
     this.timeline = new Timeline();
     this.traffic = new Traffic(this.timeline);
+    this.errors = new Errors();
+    this.origins = new Origins(this.api);
     this.tiers = new Tiers();
     this.ring = new Ring();
     this.members = new Members(this.ring);
@@ -42,41 +52,46 @@ class Page {
   start() {
     this.stream.run();
     this.#refresh();
-    setInterval(() => this.#quietly(() => this.hot.refresh()), Page.#hotEvery);
-    setInterval(() => this.#quietly(() => this.#ring()), Page.#ringEvery);
-    setInterval(() => this.#quietly(() => this.#status()), Page.#statusEvery);
-    setInterval(() => this.#quietly(() => this.purge.refresh()), Page.#purgesEvery);
+    for (const [period, poll, inBackground] of this.#polls) {
+      setInterval(() => this.#quietly(poll, inBackground), period);
+    }
     setInterval(() => this.#tick(), 1000);
   }
 
   #refresh() {
-    this.#quietly(() => this.#status());
-    this.#quietly(() => this.#ring());
-    this.#quietly(() => this.hot.refresh());
-    this.#quietly(() => this.purge.refresh());
+    for (const [, poll, inBackground] of this.#polls) this.#quietly(poll, inBackground);
   }
 
-  // What fails here is tried again by its timer, and the connection's notice has said why.
-  async #quietly(part) {
-    if (document.hidden || this.paused || this.session.declined) return;
+  // What fails here is tried again by its timer, and the connection's notice has said why; while the connection is
+  // lost nothing is asked. In the background only the title is seen, and there the state matters most.
+  async #quietly(poll, inBackground = false) {
+    if ((document.hidden && !inBackground) || this.paused || this.session.declined) return;
+    if (this.stream.lostAt !== null) return;
     try {
-      await part();
+      await poll();
     } catch (problem) {
       if (!(problem instanceof Problem) && problem.name !== "TypeError") throw problem;
     }
   }
 
+  async #conditions() {
+    this.state.conditions(await this.api.json("/admin/v1/conditions"));
+  }
+
+  async #history() {
+    this.timeline.load(await this.api.json("/admin/v1/history"));
+  }
+
   async #status() {
     const status = await this.api.json("/admin/v1/status");
     Nodes.self ??= status.node;
+    this.members.version = status.version;
     this.state.status(status);
-    this.tiers.sites = status.sites;
     this.session.setRole(status.role);
   }
 
   async #ring() {
     this.ringAnswer = await this.api.json("/admin/v1/ring");
-    Nodes.self ??= this.ringAnswer.members.length === 1 ? this.ringAnswer.members[0].node : null;
     this.#drawRing();
   }
 
@@ -91,7 +106,6 @@ class Page {
     this.event = event;
     if (restarted) this.#refresh();
     if (this.paused) return;
-    // In the background only the title is seen, and there it matters most.
     if (document.hidden) this.state.show(event, this.timeline.window(60_000)?.hitRatio);
     else this.#show();
   }
@@ -100,16 +114,18 @@ class Page {
     const { event } = this;
     Nodes.learn(event.members);
     this.traffic.show();
-    this.state.show(event, this.traffic.hitRatio);
+    this.errors.show(this.timeline);
+    this.state.show(event, this.traffic.ratio);
     this.drain.show(event.readiness);
     this.tiers.show(event);
     this.members.show(event.members, event.fenced);
-    const makeUp = JSON.stringify([event.fenced, ...event.members.map((member) =>
-      [member.node, member.state, member.draining, member.caught_up])]);
+    const makeUp = JSON.stringify([event.readiness, event.fenced, event.disk?.up, ...event.members.map((member) =>
+      [member.node, member.name, member.state, member.connected, member.draining, member.caught_up])]);
     if (makeUp !== this.makeUp) {
       this.makeUp = makeUp;
       this.#drawRing();
       this.#quietly(() => this.#ring());
+      this.#quietly(() => this.#conditions());
     }
     const { applied } = event.invalidations;
     if (applied !== this.applied && performance.now() - (this.purgesAt ?? 0) > Page.#purgesMin) {

@@ -60,8 +60,8 @@ class Receipt {
     const words = Receipt.words(receipt);
     const parts = receipt.members.length;
     const title = receipt.mode === "hard" ? "Hard purge" : "Soft purge";
-    const view = receipt.seen_by === receipt.issued_by ? "" : `, seen from ${Nodes.short(receipt.seen_by)}`;
-    const source = `Receipt ${Receipt.short(receipt)}, issued by ${Nodes.short(receipt.issued_by)}${view}`;
+    const view = receipt.seen_by === receipt.issued_by ? "" : `, seen from ${Nodes.name(receipt.seen_by)}`;
+    const source = `Receipt ${Receipt.short(receipt)}, issued by ${Nodes.name(receipt.issued_by)}${view}`;
     const more = receipt.targets.length - 5;
     this.container.hidden = false;
     this.container.replaceChildren(
@@ -125,7 +125,7 @@ class Receipt {
     if (elapsed_ms !== undefined) since = `after ${Format.duration(elapsed_ms)}`;
     else if (unreachable_since_ms_ago !== undefined) since = `for ${Format.seconds(unreachable_since_ms_ago)}`;
     return Dom.make("li", {},
-      Dom.make("span", { class: "short" }, Nodes.short(node)),
+      Dom.make("span", { class: "short" }, Nodes.name(node)),
       Nodes.stateLabel({ word: standing, icon, tone }),
       Dom.make("span", { class: "since" }, since));
   }

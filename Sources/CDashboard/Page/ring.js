@@ -2,6 +2,7 @@
 class Ring {
   // Beyond this many nodes labels would collide; then the members' list names each colour.
   static #labelsMax = 14;
+  static #labelLength = 12;
 
   constructor() {
     this.container = Dom.find("ring");
@@ -49,7 +50,7 @@ class Ring {
       Dom.draw("text", { class: "ring-words", x: width / 2, y: height / 2 + 22, "text-anchor": "middle" }),
     ];
     this.svg.append(...this.middle);
-    this.rest = members.length === 1 ? [Nodes.short(members[0].node), "owns all"] : [String(members.length), "nodes"];
+    this.rest = members.length === 1 ? [Ring.#label(members[0].node), "owns all"] : [String(members.length), "nodes"];
     this.shares = new Map(members.map((member) => [member.node, member.share]));
     this.light(this.lit);
     this.container.replaceChildren(this.svg);
@@ -60,12 +61,18 @@ class Ring {
   light(id) {
     this.lit = this.shares?.has(id) ? id : null;
     if (!this.svg) return;
-    const [first, second] = this.lit ? [Format.percent(this.shares.get(id)), Nodes.short(id)] : this.rest;
+    const [first, second] = this.lit ? [Format.percent(this.shares.get(id)), Ring.#label(id)] : this.rest;
     Dom.text(this.middle[0], first);
     Dom.text(this.middle[1], second);
     for (const part of this.svg.querySelectorAll("[data-node]")) {
       part.classList.toggle("dim", this.lit !== null && part.dataset.node !== this.lit);
     }
+  }
+
+  // At the side of the ring there is room for a short name.
+  static #label(id) {
+    const name = Nodes.name(id);
+    return name.length > Ring.#labelLength ? `${name.slice(0, Ring.#labelLength - 1)}…` : name;
   }
 
   #state(id) {
@@ -137,7 +144,7 @@ class Ring {
     for (const right of [true, false]) this.#spread(places.filter((place) => place.right === right));
     const labels = places.map(({ node, share, x, y, right }) => {
       const state = this.#state(node);
-      const lines = [["id", Nodes.short(node)], ["share", Format.percent(share)]];
+      const lines = [["id", Ring.#label(node)], ["share", Format.percent(share)]];
       if (state && state.tone !== "good") lines.push(["share", state.word]);
       if (node === Nodes.self) lines.push(["self", "this node"]);
       // Above the middle a label grows upwards, below it downwards: away from the ring.
@@ -170,7 +177,7 @@ class Ring {
   #words(members) {
     const named = members.slice(0, 12).map(({ node, share }) => {
       const state = this.#state(node);
-      return `${Nodes.short(node)} ${Format.percent(share)}${state && state.tone !== "good" ? `, ${state.word}` : ""}`;
+      return `${Nodes.name(node)} ${Format.percent(share)}${state && state.tone !== "good" ? `, ${state.word}` : ""}`;
     });
     const more = members.length > 12 ? `; and ${members.length - 12} more, listed under Members` : "";
     return `Ring of ${Format.plural(members.length, "node")}: ${named.join("; ")}${more}`;
@@ -187,7 +194,7 @@ class Ring {
     }
     const shown = off.slice(0, 6).flatMap((member) => [
       Dom.make("span", { class: "off" },
-        `${Nodes.short(member.node)} `, Nodes.stateLabel(Nodes.state(member, this.fenced))),
+        `${Nodes.name(member.node)} `, Nodes.stateLabel(Nodes.state(member, this.fenced))),
       " ",
     ]);
     const more = off.length > 6 ? `and ${off.length - 6} more` : "";

@@ -1,65 +1,108 @@
-// The node itself: its name and state at the top, in the title, and in notices that say what a state means.
+// The top of the page: the worst of what the node knows to be wrong, in words, and the rest below it. The same in the
+// tab's title, for the time when the page is not seen.
 class State {
-  static #meanings = {
-    starting: "This node is starting. It reads its disk and joins the cluster before it serves.",
-    joining: "This node is looking for its cluster and does not serve yet; nuthatch status names the seeds that do not "
-      + "respond.",
-    draining: "This node is draining: it is off the ring, hands off its entries, and responds to /readyz with 503. "
-      + "It still serves requests.",
-    fenced: "This node cannot reach a majority and may lack purges, so it revalidates each entry once before it serves it.",
-    noDisk: "The disk tier is down. Images are served from memory and the origin; the node’s log has the reason.",
-  };
+  // More than these are folded.
+  static #shown = 5;
+  static #looks = { critical: ["bad", "cross"], warning: ["warn", "triangle"], ready: ["good", "full"] };
+  static #marks = { critical: "✕", warning: "▲", ready: "●" };
 
   constructor(retry, unlock) {
     this.retry = retry;
     this.unlock = unlock;
     this.notices = new Map();
-    this.name = null;
+    this.rows = new Map();
+    this.list = Dom.find("conditions");
   }
 
-  status(status) {
-    if (this.name !== status.node) {
-      this.name = status.node;
-      Dom.put("node-name", `Node ${Nodes.short(status.node)}`);
-      Dom.find("node-id").replaceChildren(Nodes.button(status.node, status.node));
+  status({ node, version, role, sites }) {
+    if (this.node !== node) {
+      this.node = node;
+      Dom.find("node-id").replaceChildren(Nodes.button(node, node));
     }
-    this.title();
-    Dom.put("version", status.version);
-    Dom.put("role", status.role);
+    Dom.put("version", version);
+    Dom.put("role", role);
+    Dom.put("sites", sites.length ? Format.list(sites.map((site) => (site === "*" ? "any host" : site))) : "none");
+    this.#rename();
   }
 
-  show(event, hitRatio) {
-    const { readiness, fenced, fenced_ms, disk, cluster } = event;
-    const words = [...(readiness === "ready" ? [] : [readiness]), ...(fenced ? ["fenced"] : [])];
-    const state = words.length === 0 ? { word: "Ready", icon: "full", tone: "good" } : {
-      word: Format.list(words).replace(/^./, (letter) => letter.toUpperCase()),
-      icon: fenced ? "square" : "half",
-      tone: fenced ? "bad" : "warn",
-    };
-    if (this.word !== state.word) {
-      const chip = Dom.find("state");
-      chip.className = `chip ${state.tone}`;
-      chip.replaceChildren(Dom.icon(state.icon), state.word);
-      const meaning = words.map((word) => State.#meanings[word]).join(" ");
-      if (this.word) Dom.announce(`The node is now ${state.word.toLowerCase()}. ${meaning}`);
-      this.word = state.word;
-    }
+  show({ at_ms, cluster }, hitRatio) {
     this.ratio = hitRatio;
-    this.mark = fenced ? "■" : readiness === "ready" ? "●" : "◐";
-    Dom.put("uptime", Format.seconds(event.at_ms));
-    Dom.put("cluster-count", cluster ? `${cluster.members_alive} of ${cluster.members_counted} alive` : "none");
-    for (const word of ["starting", "joining", "draining"]) this.notice(word, readiness === word ? State.#meanings[word] : null);
-    const since = fenced_ms === null ? "" : ` Fenced for ${Format.seconds(fenced_ms)}.`;
-    this.notice("fenced", fenced ? State.#meanings.fenced + since : null);
-    this.notice("disk", disk && !disk.up ? State.#meanings.noDisk : null);
-    this.title();
+    Dom.put("uptime", Format.seconds(at_ms));
+    Dom.put("cluster-count", cluster ? `${cluster.members_alive} of ${cluster.members_counted} alive` : "one node alone");
+    this.#rename();
   }
 
-  // The tab says the state even where the page is not seen.
-  title() {
+  conditions({ state, conditions }) {
+    const [worst] = conditions;
+    const word = worst ? State.#title(worst.name) : "Ready";
+    const [tone, icon] = State.#looks[state] ?? State.#looks.warning;
+    const chip = Dom.find("state");
+    chip.className = `chip ${tone}`;
+    Dom.renew(chip, Dom.icon(icon), word);
+    Dom.find("top").dataset.state = state;
+    Dom.find("healthy").hidden = conditions.length > 0;
+    const present = new Map();
+    for (const condition of conditions) {
+      const key = `${condition.name} ${condition.subject}`;
+      const row = this.rows.get(key) ?? State.#row();
+      State.#fill(row, condition, condition === worst);
+      // The worst is shown in full; a reader may open the others.
+      if (condition === worst && this.worst !== key) row.element.firstChild.open = true;
+      if (condition === worst) this.worst = key;
+      present.set(key, row);
+    }
+    this.rows = present;
+    const elements = [...present.values()].map(({ element }) => element);
+    const [shown, rest] = [elements.slice(0, State.#shown), elements.slice(State.#shown)];
+    Dom.find("more").hidden = rest.length === 0;
+    Dom.put("more-count", `${rest.length} more`);
+    Dom.renew(this.list, ...shown);
+    Dom.renew(Dom.find("more-conditions"), ...rest);
+    if (!worst) this.worst = null;
+    const words = worst?.summary ?? "Nothing known is wrong any more.";
+    if (this.word !== undefined && word !== this.word) Dom.announce(`${word}. ${words}`);
+    this.word = word;
+    this.mark = State.#marks[state] ?? State.#marks.warning;
+    this.#retitle();
+  }
+
+  static #title(name) {
+    return Format.words(name).replace(/^./, (letter) => letter.toUpperCase());
+  }
+
+  static #row() {
+    const row = { icon: Dom.make("span"), words: Dom.make("span"), advice: Dom.make("p", { class: "advice" }),
+      meta: Dom.make("p", { class: "meta" }) };
+    row.element = Dom.make("li", { class: "condition" },
+      Dom.make("details", {}, Dom.make("summary", {}, row.icon, row.words), row.advice, row.meta));
+    return row;
+  }
+
+  // The name of the worst stands on the chip.
+  static #fill(row, { name, severity, summary, advice, since_ms, alert }, isWorst) {
+    const [tone, icon] = State.#looks[severity] ?? State.#looks.warning;
+    Dom.attribute(row.icon, "class", tone);
+    Dom.renew(row.icon, Dom.icon(icon));
+    Dom.text(row.words, summary);
+    Dom.text(row.advice, advice);
+    const facts = [isWorst ? severity : `${State.#title(name)}, ${severity}`, since_ms < 1000 ? "just now" : `for ${Format.seconds(since_ms)}`];
+    if (alert) facts.push(`alert ${alert}`);
+    Dom.text(row.meta, facts.join(" · "));
+  }
+
+  #rename() {
+    if (!this.node) return;
+    Dom.put("node-name", `Node ${Nodes.name(this.node)}`);
+    this.#retitle();
+  }
+
+  #retitle() {
     const ratio = this.ratio === null || this.ratio === undefined ? null : `${Format.percent(this.ratio)} hits`;
-    const node = this.name ? `${this.lost ? "○" : this.mark ?? "○"} node ${Nodes.short(this.name)}` : null;
-    document.title = [node, this.lost ? "not connected" : ratio, "Nuthatch"].filter(Boolean).join(" · ");
+    const name = this.node ? `node ${Nodes.name(this.node)}` : null;
+    const word = this.lost ? "Not connected" : this.word;
+    const mark = this.lost || !this.word ? "○" : this.mark;
+    document.title = [word ? `${mark} ${word}` : null, name, this.lost ? null : ratio, "Nuthatch"]
+      .filter(Boolean).join(" · ");
   }
 
   live(word) {
@@ -75,7 +118,7 @@ class State {
     const cause = refusal ?? `Connection lost ${Format.ago(lostMs)}, trying again.`;
     const words = this.word ? `${cause} The figures are from before the interruption.` : cause;
     this.notice("lost", this.lost ? words : null, ["Try now", this.retry]);
-    this.title();
+    this.#retitle();
   }
 
   locked(locked) {
@@ -86,7 +129,7 @@ class State {
   }
 
   // Kept and rewritten in place: the button in it keeps its focus while the seconds pass.
-  notice(name, text, action) {
+  notice(name, text, [label, action] = []) {
     let notice = this.notices.get(name);
     if (text === null) {
       notice?.element.remove();
@@ -95,7 +138,7 @@ class State {
     }
     if (!notice) {
       const words = Dom.make("span");
-      const button = action ? Dom.make("button", { type: "button", onclick: action[1] }, action[0]) : null;
+      const button = Dom.make("button", { type: "button", onclick: action }, label);
       notice = { words, element: Dom.make("p", { class: `notice ${name}` }, words, button) };
       this.notices.set(name, notice);
       Dom.find("notices").append(notice.element);

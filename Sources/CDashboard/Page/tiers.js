@@ -1,9 +1,8 @@
-// What the node keeps: both tiers against their limits, its log of invalidations, its sites.
+// What the node keeps: both tiers against their limits, and its log of invalidations.
 class Tiers {
   constructor() {
     this.meters = Dom.find("kept-meters");
     this.facts = Dom.find("kept-facts");
-    this.sites = [];
     this.memory = this.#meter("Memory");
     this.disk = this.#meter("Disk");
   }
@@ -14,14 +13,13 @@ class Tiers {
     if (disk === null) this.#fill(this.disk, null, "No disk tier: a restart empties the cache.");
     else if (!disk.up) this.#fill(this.disk, null, "Down: serving from memory and the origin.");
     else this.#fill(this.disk, disk, Format.plural(disk.entries, "entry", "entries"));
-    const key = JSON.stringify([invalidations, this.sites]);
+    const key = JSON.stringify(invalidations);
     if (key === this.shown) return;
     this.shown = key;
     Dom.pairs(this.facts, [
       ["Log records applied", Format.count(invalidations.applied)],
       ["Log records stored", Format.count(invalidations.records)],
       ["Purges not confirmed by all", Format.count(invalidations.receipts_pending)],
-      ["Sites", this.sites.length ? Format.list(this.sites.map((site) => (site === "*" ? "any host" : site))) : "none"],
     ]);
   }
 

@@ -11,20 +11,37 @@ extension AdminHandler {
     /// Sends the most requested entries in memory, at most `limit`, by the samples of all loops.
     func sendHotEntries(_ limit: Int) {
         let node = context.node
-        let samples = node.contexts.map { context in
-            context.loop.submit { context.uses.hot.counters }
-        }
-        let all = EventLoopFuture.whenAllSucceed(samples, on: context.loop)
-        respondLater(all.map { node.hotEntries($0.flatMap(\.self), limit: limit) }) {
+        respondLater(accessCounts().map { node.hotEntries($0, limit: limit) }) {
             handler, document in
             handler.send(document.json)
+        }
+    }
+
+    /// Returns the accesses of the most requested entries in memory by the hash of their key, as
+    /// the samples of all loops estimate them.
+    private func accessCounts() -> EventLoopFuture<[UInt64: UInt64]> {
+        let samples = context.node.contexts.map { context in
+            context.loop.submit { context.uses.hot.counters }
+        }
+        return EventLoopFuture.whenAllSucceed(samples, on: context.loop).map { samples in
+            var counts: [UInt64: UInt64] = [:]
+            for counter in samples.joined() {
+                counts[counter.key, default: 0] += counter.count - counter.error
+            }
+            return counts
         }
     }
 
     /// Sends the stored variants of the URL `url`, or a 404 that names its owners.
     func sendEntry(_ url: String) {
         let look = EntryInspection(node: context.node, settings: settings)
-        respondLater(runOnThread { look.document(of: url) }) { handler, found in
+        let loop = context.loop
+        let found = accessCounts().flatMap { counts in
+            NIOThreadPool.singleton.runIfActive(eventLoop: loop) {
+                look.document(of: url, accesses: counts)
+            }
+        }
+        respondLater(found) { handler, found in
             guard found.isHeld else {
                 return handler.response.sendProblem(.entryUnknown(found.document))
             }

@@ -158,7 +158,15 @@ struct EntryInspection: Sendable {
 
 extension EntryInspection {
     /// Returns the admin document on the variants of `url`, and whether any is stored.
-    func document(of url: String) -> (document: EntryDocument, isHeld: Bool) {
+    ///
+    /// - Parameters:
+    ///   - url: the URL to look up; it need not be canonical.
+    ///   - accesses: the estimated accesses of the most requested entries in memory, by the hash of
+    ///     the key.
+    /// - Returns: the document, and true if any variant is stored.
+    func document(
+        of url: String, accesses: [UInt64: UInt64]
+    ) -> (document: EntryDocument, isHeld: Bool) {
         let places = candidateKeys(of: Array(url.utf8))
         let found = find(under: places)
         let key = found.first?.key ?? places.first?.key ?? []
@@ -169,7 +177,7 @@ extension EntryInspection {
         var document = EntryDocument()
         document.url = url
         document.key = String(decoding: key, as: UTF8.self)
-        document.variants = found.map(variantDocument)
+        document.variants = found.map { variantDocument($0, accesses) }
         document.owners = owners ?? ["\(node.purges.id)"]
         document.isOwner = node.hub.map { $0.owns(EntryName(ofKey: key)) } ?? true
         return (document, !found.isEmpty)
@@ -216,8 +224,11 @@ extension EntryInspection {
                 .map(\.value), bytes: bytes)
     }
 
-    /// Returns the description of a stored response.
-    private func variantDocument(_ found: StoredEntry) -> EntryDocument.Variant {
+    /// Returns the description of a stored response; `accesses` are estimates by the hash of the
+    /// key.
+    private func variantDocument(
+        _ found: StoredEntry, _ accesses: [UInt64: UInt64]
+    ) -> EntryDocument.Variant {
         let now = SystemClock.now()
         let facts = found.metadata
         var variant = EntryDocument.Variant()
@@ -236,6 +247,7 @@ extension EntryInspection {
         if facts.validatedAt > .zero {
             variant.validatedMillisecondsAgo = max(.zero, now - facts.validatedAt).milliseconds
         }
+        variant.memoryAccesses = found.memoryEntry.flatMap { accesses[$0.hash] }
         if let record = found.diskReading?.record {
             variant.accesses = UInt64(record.accessCount)
             let seconds = SystemClock.wallTime().seconds - Int64(record.lastAccess)

@@ -82,12 +82,11 @@ extension StatusDocument {
 
 /// The most requested entries.
 extension NodeCore {
-    /// Returns the `limit` most requested entries in memory; `counters` are those of all loops.
+    /// Returns the `limit` most requested entries in memory; `counts` are accesses by the hash of
+    /// the key.
     func hotEntries(
-        _ counters: [SpaceSaving.Counter], limit: Int
+        _ counts: [UInt64: UInt64], limit: Int
     ) -> DocumentList<HotEntryDocument> {
-        var counts: [UInt64: UInt64] = [:]
-        for counter in counters { counts[counter.key, default: 0] += counter.count - counter.error }
         let hottest = counts.sorted { ($1.value, $0.key) < ($0.value, $1.key) }
         var entries: [HotEntryDocument] = []
         for (hash, count) in hottest where entries.count < limit {

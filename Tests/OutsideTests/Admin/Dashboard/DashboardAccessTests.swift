@@ -74,7 +74,7 @@ extension Outside {
             try page.goLive()
             func readiness() throws -> Int { try node.connectAdmin().get("/readyz").status }
             for (button, state, notice, status) in [
-                ("Drain", "Draining", "This node is draining", 503), ("Undrain", "Ready", "", 200),
+                ("Drain", "Draining", "draining", 503), ("Undrain", "Ready", "", 200),
             ] {
                 try page.click("#drain")
                 try page.wait("drain-title", says: "\(button) this node?")
@@ -84,10 +84,10 @@ extension Outside {
                 try page.click("#drain")
                 try page.click("#drain-send")
                 try page.wait("state", says: state)
-                try page.wait("notices", says: notice)
+                try page.wait("conditions", says: notice)
                 try expectSoon { try readiness() == status }
             }
-            #expect(try page.text("notices").isEmpty)
+            #expect(try page.text("conditions").isEmpty)
             try page.expectNoComplaint()
         }
 

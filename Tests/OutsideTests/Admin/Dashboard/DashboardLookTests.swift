@@ -30,6 +30,7 @@ extension Outside {
             try page.wait("receipt", says: "Gone from all 2 nodes")
             try page.click("#figures summary")
             try page.wait(for: "document.querySelectorAll('#ring .label').length === 2")
+            try page.wait(for: "document.querySelectorAll('#members-table tbody tr').length === 2")
             return page
         }
 
@@ -155,7 +156,7 @@ extension Outside {
             #expect(doubled as? [String] == [])
             // One top-level heading, and no skipped levels.
             let levels = try page.browser.value(
-                "[...document.querySelectorAll('main :is(h1, h2, h3, h4)')]"
+                "[...document.querySelectorAll('main :is(h1, h2, h3)')]"
                     + ".filter((e) => e.checkVisibility()).map((e) => Number(e.localName[1]))")
             let steps = try #require(levels as? [Int])
             #expect(steps.first == 1 && steps.count { $0 == 1 } == 1)
