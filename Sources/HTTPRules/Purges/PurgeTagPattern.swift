@@ -47,7 +47,7 @@ enum PurgeTagPattern {
             }
             rest = rest.dropFirst()
             switch byte {
-            case UInt8(ascii: "|"), UInt8(ascii: ","), _ where ASCII.isWhitespace(byte):
+            case _ where "|,".utf8.contains(byte) || ASCII.isWhitespace(byte):
                 if !tag.isEmpty { tags.append(tag) }
                 (tag, isClosed) = ([], false)
             case _ where isClosed || metacharacters.contains(byte): throw .tagPattern
