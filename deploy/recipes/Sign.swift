@@ -26,7 +26,8 @@ struct URLSigner {
     func image(_ url: String, at node: String, expires: Int? = nil) throws -> String {
         let target = try Self.normalised(url)
         let base = node.hasSuffix("/") ? String(node.dropLast()) : node
-        let value = target.addingPercentEncoding(withAllowedCharacters: Self.unreserved)!
+        // In canonical form it is ASCII, which can always be encoded.
+        let value = target.addingPercentEncoding(withAllowedCharacters: Self.unreserved) ?? ""
         return "\(base)/v1/image?url=\(value)&\(parameters(target, expires))"
     }
 
@@ -72,9 +73,11 @@ struct URLSigner {
     }
 
     private static func groups(_ form: String, in text: String) -> [String]? {
-        let expression = try! NSRegularExpression(pattern: form, options: [.caseInsensitive])
         let all = NSRange(text.startIndex..., in: text)
-        guard let match = expression.firstMatch(in: text, range: all) else { return nil }
+        guard
+            let expression = try? NSRegularExpression(pattern: form, options: [.caseInsensitive]),
+            let match = expression.firstMatch(in: text, range: all)
+        else { return nil }
         return (1..<match.numberOfRanges).map { index in
             Range(match.range(at: index), in: text).map { String(text[$0]) } ?? ""
         }
@@ -132,7 +135,11 @@ struct URLSigner {
             separator: "/", omittingEmptySubsequences: false)
         var kept: [Substring] = []
         for segment in segments {
-            if segment == ".." { _ = kept.popLast() } else if segment != "." { kept.append(segment) }
+            if segment == ".." {
+                _ = kept.popLast()
+            } else if segment != "." {
+                kept.append(segment)
+            }
         }
         if let last = segments.last, last == "." || last == ".." { kept.append("") }
         return "/" + kept.joined(separator: "/")

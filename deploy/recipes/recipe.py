@@ -6,6 +6,7 @@ one in PATH.
 """
 
 import contextlib
+import ctypes
 import gzip
 import hashlib
 import http.client
@@ -13,6 +14,7 @@ import http.server
 import os
 import pathlib
 import shutil
+import signal
 import socket
 import socketserver
 import subprocess
@@ -21,6 +23,7 @@ import tempfile
 import threading
 import time
 
+LIBC = ctypes.CDLL(None)
 HERE = pathlib.Path(__file__).resolve().parent
 TOP = HERE.parent.parent
 
@@ -53,6 +56,11 @@ def wait_for_port(port, process=None, seconds=30):
         if time.monotonic() > end:
             raise TimeoutError(f"nothing listens on port {port}")
         time.sleep(0.02)
+
+
+def end_with_parent():
+    """Lets the kernel end a program whose trial is killed (PR_SET_PDEATHSIG)."""
+    LIBC.prctl(1, signal.SIGTERM)
 
 
 class Answer:
@@ -189,7 +197,8 @@ class Trial:
         name = log or pathlib.Path(words[0]).name
         with open(self.folder / f"{name}.log", "ab") as output:
             process = subprocess.Popen(
-                [str(word) for word in words], stdout=output, stderr=output, **options)
+                [str(word) for word in words], stdout=output, stderr=output,
+                preexec_fn=end_with_parent, **options)
         self.processes.append(process)
         if port:
             wait_for_port(port, process)

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Checks the signing recipes with the vectors of the specification and with `nuthatch sign`.
+"""Checks the signing recipes with the vectors of the specification and with `nuthatch sign`:
+signing.py [FILE…], by default all.
 
 A recipe whose compiler is not installed is skipped and named. Swift's is linked with OpenSSL's HMAC in
 place of swift-crypto, which is not part of the toolchain.
@@ -56,6 +57,8 @@ def build(folder):
     recipes, skipped = {}, {}
 
     def need(name, *programs):
+        if sys.argv[1:] and name not in sys.argv[1:]:
+            return False
         missing = [program for program in programs if not shutil.which(program)]
         if missing:
             skipped[name] = f"{missing[0]} is not installed"

@@ -154,7 +154,9 @@ struct PurgeCommandTests {
         #expect(throws: PurgeCommandFault.target(.tagControl)) { try command("/x", "xkey: a\0b") }
         #expect(throws: PurgeCommandFault.target(.url(.hostEmpty(offset: 0)))) { try command("*") }
         #expect(throws: PurgeCommandFault.target(.url(.escape(offset: 14)))) { try command("/%zz") }
-        for fault in [.softPurgeValue, .tooManyTags, .tagPattern, .target(.tagEmpty)] as [PurgeCommandFault] {
+        for fault in [.softPurgeValue, .tooManyTags, .tagPattern, .target(.tagEmpty)]
+            as [PurgeCommandFault]
+        {
             let problem = ProblemDocument(fault)
             #expect(problem.status == 400 && problem.detail.hasSuffix("Nothing was purged."))
         }

@@ -188,7 +188,8 @@ extension Outside {
             #expect(try hits() == [true, true, true])
             #expect(try ban("/.*") == 200)
             #expect(try hits() == [false, false, false])
-            #expect(paths.allSatisfy { stage.origin.requests($0).allSatisfy { $0.method == "GET" } })
+            #expect(
+                paths.allSatisfy { stage.origin.requests($0).allSatisfy { $0.method == "GET" } })
             #expect(stage.fetches("/tags") == 0)
             let closed = try SiteStage()
             closed.origin.on("/it", .text("it"))

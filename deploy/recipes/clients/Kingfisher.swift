@@ -7,13 +7,11 @@ import SwiftUI
 let node = "https://img.example.com"
 
 /// The address of an image at the node, for a node without signing keys.
-func address(of image: URL) -> URL {
-    var components = URLComponents(string: node + "/v1/image")!
-    let unreserved = CharacterSet.alphanumerics.intersection(.init(charactersIn: "\0"..."\u{7F}"))
-        .union(.init(charactersIn: "-._~"))
-    let value = image.absoluteString.addingPercentEncoding(withAllowedCharacters: unreserved)!
-    components.percentEncodedQuery = "url=" + value
-    return components.url!
+func address(of image: URL) -> URL? {
+    let unreserved = CharacterSet(
+        charactersIn: "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
+    let value = image.absoluteString.addingPercentEncoding(withAllowedCharacters: unreserved)
+    return value.flatMap { URL(string: "\(node)/v1/image?url=\($0)") }
 }
 
 struct Photo: View {
@@ -21,9 +19,14 @@ struct Photo: View {
     /// A signed URL changes with its expiry; the image's own URL is the key in Kingfisher's cache.
     var signed: URL?
 
+    private var source: Source? {
+        (signed ?? address(of: image)).map {
+            .network(KF.ImageResource(downloadURL: $0, cacheKey: image.absoluteString))
+        }
+    }
+
     var body: some View {
-        KFImage(source: .network(KF.ImageResource(
-            downloadURL: signed ?? address(of: image), cacheKey: image.absoluteString)))
+        KFImage(source: source)
             .placeholder { ProgressView() }
             // How long a purged image may still be shown: Kingfisher ignores Cache-Control.
             .diskCacheExpiration(.seconds(300))

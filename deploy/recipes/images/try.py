@@ -7,12 +7,13 @@ imgproxy and Next.js are stand-ins that answer the same URLs. thumbor is run if 
 import base64
 import json
 import pathlib
+import shutil
 import subprocess
 import sys
 import urllib.parse
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
-from recipe import TOP, Origin, Trial, free_port, request  # noqa: E402
+from recipe import HERE, TOP, Origin, Trial, free_port, request  # noqa: E402
 
 
 def purge(admin, url):
@@ -71,13 +72,24 @@ def thumbor(python):
                     photos.count("/cat.png") == 2 * len(made), photos.count("/cat.png"))
 
 
+def loaded(url):
+    """The path of imgproxy's URL by the loader for next/image, in a list; empty without Node.js."""
+    if not shutil.which("node"):
+        return []
+    script = (f"import make from '{HERE}/clients/image-loader.mjs';"
+              f"console.log(make({{src: '{url}', width: 640}}))")
+    made = subprocess.run(["node", "--input-type=module", "-e", script],
+                          capture_output=True, text=True, check=True)
+    return [made.stdout.strip().removeprefix("https://img.example.com")]
+
+
 if __name__ == "__main__":
     cat = "https://photos.example.com/cat.jpg"
     coded = base64.urlsafe_b64encode(cat.encode()).rstrip(b"=").decode()
     stand_in("imgproxy", "imgproxy", "img.example.com", [
         f"/signature1/rs:fit:300:200/plain/{cat}@webp",
         f"/signature2/rs:fit:600:400/plain/{urllib.parse.quote(cat, safe='')}@webp",
-        f"/signature3/w:900/{coded}.avif",
+        f"/signature3/w:900/{coded}.avif", *loaded(cat),
     ], cat, "/signature4/w:900/plain/https://photos.example.com/dog.jpg@webp")
     stand_in("next.js", "nextjs", "www.example.com", [
         f"/_next/image?url=%2Fcat.jpg&w={width}&q=75" for width in (640, 1080, 1920)
