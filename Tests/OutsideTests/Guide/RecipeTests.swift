@@ -9,7 +9,7 @@ extension Outside {
         private let folder = PageSession.top.appending(path: "deploy/recipes")
 
         /// Runs a trial, and returns what it printed; records its errors if it failed.
-        private func run(_ trial: String, _ arguments: String..., seconds: Double = 120) throws
+        private func run(_ trial: String, _ arguments: String..., seconds: Double = 300) throws
             -> String
         {
             let result = try Program.run(
