@@ -64,7 +64,7 @@ def end_with_parent():
 
 
 class Answer:
-    """A response, with its body decoded from no coding: as sent."""
+    """A response; its body is as sent, with any content coding."""
 
     def __init__(self, response, body):
         self.status, self.fields, self.body = response.status, response.getheaders(), body

@@ -40,11 +40,12 @@ package struct PurgeCommand: Hashable, Sendable {
         isSecure: Bool, authority: [UInt8], target: [UInt8], siteKey: [UInt8]? = nil,
         _ lines: [FieldLine], in bytes: Span<UInt8>, tagFields: [TagField] = TagField.defaults
     ) throws(PurgeCommandFault) {
-        let (tags, isSoftByTags) = try Self.parseTags(lines, in: bytes, tagFields)
-        isSoft = try Self.parseSoft(lines, in: bytes) || isSoftByTags
-        targets = []
+        let tags = try RequestedTags(lines, in: bytes, tagFields)
+        isSoft = try Self.parseSoft(lines, in: bytes) || tags.isSoft
+        targets = tags.isEverything ? [.everything] : []
+        guard targets.isEmpty else { return }
         do throws(PurgeTargetFault) {
-            for tag in tags { targets.append(try .tag(parsing: tag)) }
+            for tag in tags.tags { targets.append(try .tag(parsing: tag)) }
             guard targets.isEmpty else { return }
             guard target.first == UInt8(ascii: "/") else { throw .url(.hostEmpty(offset: 0)) }
             let origin = Array(isSecure ? "https://".utf8 : "http://".utf8) + authority
@@ -80,32 +81,6 @@ package struct PurgeCommand: Hashable, Sendable {
         return isPrefix ? path.dropLast() : nil
     }
 
-    /// Returns the distinct tags of a request, and whether one of its fields asks for a soft purge.
-    private static func parseTags(
-        _ lines: [FieldLine], in bytes: Span<UInt8>, _ fields: [TagField]
-    ) throws(PurgeCommandFault) -> (tags: [[UInt8]], isSoft: Bool) {
-        var (patterns, others): ([FieldLine], [FieldLine]) = ([], [])
-        var isSoft = false
-        for line in lines {
-            guard let asksForSoft = PurgeTagPattern.isSoft(bytes, at: line.name.range) else {
-                others.append(line)
-                continue
-            }
-            patterns.append(line)
-            isSoft = isSoft || asksForSoft
-        }
-        let listed = CacheTags(others, in: bytes, fields: fields)
-        var tags = listed.tags
-        for line in patterns {
-            for tag in try PurgeTagPattern.tags(of: bytes.copy(line.value.range))
-            where !tags.contains(tag) { tags.append(tag) }
-        }
-        guard listed.droppedCount == 0, tags.count <= tagsMax,
-            tags.allSatisfy({ $0.count <= CacheTags.tagBytesMax })
-        else { throw .tooManyTags }
-        return (tags, isSoft)
-    }
-
     /// Returns true for `Fastly-Soft-Purge: 1`, false for 0 or without the field.
     private static func parseSoft(
         _ lines: [FieldLine], in bytes: Span<UInt8>
@@ -121,6 +96,50 @@ package struct PurgeCommand: Hashable, Sendable {
             }
         }
         return isSoft ?? false
+    }
+}
+
+/// The tags in the fields of a PURGE request.
+private struct RequestedTags {
+    /// The distinct tags, in order.
+    var tags: [[UInt8]]
+    /// True if a field asks for a soft purge.
+    var isSoft = false
+    /// True if a field covers every response, whatever its tags.
+    var isEverything = false
+
+    init(
+        _ lines: [FieldLine], in bytes: Span<UInt8>, _ fields: [TagField]
+    ) throws(PurgeCommandFault) {
+        var (patterns, others): ([FieldLine], [FieldLine]) = ([], [])
+        for line in lines {
+            guard let asksForSoft = PurgeTagPattern.isSoft(bytes, at: line.name.range) else {
+                others.append(line)
+                continue
+            }
+            patterns.append(line)
+            isSoft = isSoft || asksForSoft
+        }
+        let listed = CacheTags(others, in: bytes, fields: fields)
+        tags = listed.tags
+        for line in patterns {
+            let value = bytes.copy(line.value.range)
+            guard value != PurgeTagPattern.everything else {
+                isEverything = true
+                continue
+            }
+            for tag in try PurgeTagPattern.tags(of: value) where !tags.contains(tag) {
+                tags.append(tag)
+            }
+        }
+        guard listed.droppedCount == 0, tags.count <= PurgeCommand.tagsMax,
+            tags.allSatisfy({ $0.count <= CacheTags.tagBytesMax })
+        else { throw .tooManyTags }
+        guard tags.isEmpty, !isEverything else { return }
+        // FOSHttpCache's bans of paths: expressions in fields, which the request line lacks.
+        for line in lines where bytes.matchesIgnoringCase("x-url", at: line.name.range) {
+            throw .tagPattern
+        }
     }
 }
 

@@ -8,11 +8,13 @@ import Ground
 /// punctuation. A dot stands for itself.
 enum PurgeTagPattern {
     /// The fields with such tags: Cache-Tags and Purge-Cache-Tags of Drupal, X-Cache-Tags of
-    /// FOSHttpCache, X-Cache-Tags-Pattern of Proxy Cache Purge for WordPress, and the two fields
-    /// of Varnish's xkey that choose between a hard and a soft purge.
+    /// FOSHttpCache, X-Cache-Tags-Pattern of Proxy Cache Purge for WordPress,
+    /// X-Magento-Tags-Pattern, and the two fields of Varnish's xkey that choose between a hard and
+    /// a soft purge.
     private static let fields: [(name: [UInt8], isSoft: Bool)] = [
         ("cache-tags", false), ("purge-cache-tags", false), ("x-cache-tags", false),
-        ("x-cache-tags-pattern", false), ("xkey-purge", false), ("xkey-softpurge", true),
+        ("x-cache-tags-pattern", false), ("x-magento-tags-pattern", false), ("xkey-purge", false),
+        ("xkey-softpurge", true),
     ].map { (name: Array($0.0.utf8), isSoft: $0.1) }
 
     /// Returns true if the field in `range` of `bytes` has such tags and purges softly, false if it
@@ -23,6 +25,9 @@ enum PurgeTagPattern {
         }
         return nil
     }
+
+    /// The value that covers every response, tagged or not.
+    static let everything = Array(".*".utf8)
 
     /// Returns the tags of a field's value, in order.
     ///

@@ -93,7 +93,10 @@ struct PurgeCommandTests {
         ])
     func patterns(value: String) throws {
         let expected = ["p-1", "site-1", "a-2"].map { PurgeTarget.tag($0.bytes) }
-        for name in ["Cache-Tags", "Purge-Cache-Tags", "X-Cache-Tags", "X-Cache-Tags-Pattern"] {
+        for name in [
+            "Cache-Tags", "Purge-Cache-Tags", "X-Cache-Tags", "X-Cache-Tags-Pattern",
+            "X-Magento-Tags-Pattern",
+        ] {
             #expect(try command("/", "\(name): \(value)").targets == expected)
         }
         #expect(try command("/", "xkey-purge: p-1 site-1", "xkey: a-2").targets.count == 3)
@@ -109,11 +112,20 @@ struct PurgeCommandTests {
     @Test(
         "Another expression is refused, and not taken for a tag",
         arguments: [
-            ".*", "node:.*", "p-[0-9]", "a(b|c)", "(a)b", #"p\d"#, #"a\"#, "a+", "a{2}", "a?",
+            "..*", "node:.*", "p-[0-9]", "a(b|c)", "(a)b", #"p\d"#, #"a\"#, "a+", "a{2}", "a?",
             "$a", "a^",
         ])
     func otherPatterns(value: String) {
         #expect(throws: PurgeCommandFault.tagPattern) { try command("/", "Cache-Tags: \(value)") }
+    }
+
+    @Test("The expression .* covers everything, and a path in X-Url is refused")
+    func everything() throws {
+        #expect(try command("/", "X-Magento-Tags-Pattern: .*").targets == [.everything])
+        #expect(throws: PurgeCommandFault.tagPattern) { try command("/", "X-Url: /news/.*") }
+        #expect(
+            try command("/", "X-Url: .*", "X-Cache-Tags: (^|,)(a)(,|$)").targets
+                == [.tag("a".bytes)])
     }
 
     @Test("xkey-softpurge makes a purge soft, xkey-purge hard")

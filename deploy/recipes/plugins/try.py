@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Sends a node the requests of WordPress' and Drupal's purge plug-ins, as their sources make them.
+"""Sends a node the requests of WordPress', Drupal's and Magento's purges, as their sources make them.
 
 The plug-ins themselves are not run. Their versions: Proxy Cache Purge 5.5 (varnish-http-purge), W3
 Total Cache 2.10 (Varnish_Flush), varnish_purge 8.x-2.x, purge_purger_http 8.x-1.x.
@@ -119,6 +119,11 @@ def drupal():
         site.purges("xkey", "PURGE", "/", {"xkey": "node:1"}, ["/node/1"])
         site.purges("xkey-purge", "PURGE", "/", {"xkey-purge": "node:1 node:12"},
                     ["/node/1", "/node/12"])
+        # The tags of this site in the expression of Magento's PurgeCache.
+        magento = "((^|,)node:1(,|$))|((^|,)node:12(,|$))"
+        site.purges("Magento, tags", "PURGE", "/", {"X-Magento-Tags-Pattern": magento},
+                    ["/node/1", "/node/12"])
+        site.purges("Magento, flush", "PURGE", "/", {"X-Magento-Tags-Pattern": ".*"}, DRUPAL)
         site.purges("an expression that is no list of tags", "BAN", "/",
                     {"cache-tags": "node:[0-9]+", **agent}, [], status=400)
 
