@@ -4,9 +4,9 @@ import HTTPRules
 import Telemetry
 import Wire
 
-/// The method PURGE on the data port.
+/// The methods PURGE and BAN on the data port.
 extension RequestHandler {
-    /// Responds to a PURGE request, which is never forwarded.
+    /// Responds to a PURGE or BAN request, which is never forwarded.
     ///
     /// - Parameters:
     ///   - bytes: the buffer that contains the request head.

@@ -31,14 +31,14 @@ extension RequestHandler {
         if response.siteCounters != nil { response.resetSite() }
         if context.hasSites {
             if let number = siteNumber(bytes) { return respondFromSite(bytes, number, now: now) }
-            if parser.method != .purge,
+            if !parser.method.isPurge,
                 !settings.servesImages || !SiteKey.isAuthority(bytes, at: requestedHost)
             {
                 return respondOutsideSites(bytes)
             }
         }
         guard parser.method == .get || parser.method == .head else {
-            return parser.method == .purge ? handlePurge(bytes) : respondOutsideSites(bytes)
+            return parser.method.isPurge ? handlePurge(bytes) : respondOutsideSites(bytes)
         }
         if settings.signer != nil, plane == .data { return respondIfSigned(bytes, now: now) }
         switch ImageTarget.parse(bytes, at: parser.path.range) {

@@ -40,7 +40,7 @@ extension RequestHandler {
     func respondFromSite(_ bytes: Span<UInt8>, _ number: Int, now: Instant) {
         let plan = settings.sitePolicies[number]
         response.siteCounters = context.siteCounters[number]
-        if parser.method == .purge { return handlePurge(bytes, at: plan) }
+        if parser.method.isPurge { return handlePurge(bytes, at: plan) }
         if plan.isSigned, plane == .data, !verifySignature(bytes, to: plan) { return }
         if let token = settings.decisionToken {
             response.includesDecision = DecisionTrace.isRequested(by: parser, bytes, token: token)

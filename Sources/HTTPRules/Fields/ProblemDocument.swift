@@ -214,6 +214,9 @@ extension ProblemDocument {
                 "The tags are too many or too long: \(PurgeCommand.tagsMax) of "
                     + "\(CacheTags.tagBytesMax) bytes are allowed, and "
                     + "\(CacheTags.bytesMax) bytes in total."
+            case .tagPattern:
+                "The tags are not a list separated by |, commas or spaces; other regular "
+                    + "expressions are not supported."
             case .target(let fault): fault.message
             }
         self.init(

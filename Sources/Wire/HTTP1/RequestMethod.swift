@@ -13,6 +13,11 @@ package enum RequestMethod: UInt8, CaseIterable, Sendable {
     case trace
     /// The purge method of other caches, which has no specification.
     case purge
+    /// The purge method of Varnish for tags and patterns, which has no specification.
+    case ban
+
+    /// True for ``purge`` and ``ban``, which no origin receives.
+    package var isPurge: Bool { self == .purge || self == .ban }
 
     /// The name as in a request line; empty for ``other``.
     package var text: StaticString {
@@ -28,6 +33,7 @@ package enum RequestMethod: UInt8, CaseIterable, Sendable {
         case .connect: "CONNECT"
         case .trace: "TRACE"
         case .purge: "PURGE"
+        case .ban: "BAN"
         }
     }
 
@@ -45,6 +51,7 @@ package enum RequestMethod: UInt8, CaseIterable, Sendable {
         case 0x0054_4345_4E4E_4F43: .connect
         case 0x0045_4341_5254: .trace
         case 0x0045_4752_5550: .purge
+        case 0x004E_4142: .ban
         default: .other
         }
     }

@@ -69,6 +69,72 @@ struct PurgeCommandTests {
         #expect(try command("/x", "Cache-Tag: ").targets == [.url("a.test/x".bytes)])
     }
 
+    @Test("A regular expression with .* is a prefix: everything below the last slash before it")
+    func expression() throws {
+        for (target, path) in [
+            ("/.*", ""), ("/blog/.*", "/blog/"), ("/wp-content/themes.*", "/wp-content/"),
+            ("/.*news.*", ""), ("/a/.*?b", "/a/"), ("/a/.*/c/*", "/a/"),
+        ] {
+            #expect(
+                try command(target).targets
+                    == [.prefix(host: "a.test".bytes, path: path.bytes)], "\(target)")
+        }
+        for target in ["/a.b*", "/x?.*"] {
+            #expect(try command(target).targets == [.url("a.test\(target)".bytes)])
+        }
+    }
+
+    @Test(
+        "The expressions of plug-ins for Varnish are lists of tags",
+        arguments: [
+            "p-1|site-1|a-2", "p-1 site-1 a-2", "p-1,site-1,a-2", #"\bp-1\b|site-1|\ba-2\b"#,
+            #"(^|,)(p\-1|site\-1|a\-2)(,|$)"#, "((^|,)p-1(,|$))|((^|,)site-1(,|$))|(a-2)",
+            "^p-1$|site-1|a-2|",
+        ])
+    func patterns(value: String) throws {
+        let expected = ["p-1", "site-1", "a-2"].map { PurgeTarget.tag($0.bytes) }
+        for name in [
+            "Cache-Tags", "Purge-Cache-Tags", "X-Cache-Tags", "X-Cache-Tags-Pattern",
+            "X-Magento-Tags-Pattern",
+        ] {
+            #expect(try command("/", "\(name): \(value)").targets == expected)
+        }
+        #expect(try command("/", "xkey-purge: p-1 site-1", "xkey: a-2").targets.count == 3)
+    }
+
+    @Test("A dot and a colon in an expression stand for themselves")
+    func drupal() throws {
+        #expect(
+            try command("/tags", "Cache-Tags: node:1|config:system.site").targets
+                == [.tag("node:1".bytes), .tag("config:system.site".bytes)])
+    }
+
+    @Test(
+        "Another expression is refused, and not taken for a tag",
+        arguments: [
+            "..*", "node:.*", "p-[0-9]", "a(b|c)", "(a)b", #"p\d"#, #"a\"#, "a+", "a{2}", "a?",
+            "$a", "a^",
+        ])
+    func otherPatterns(value: String) {
+        #expect(throws: PurgeCommandFault.tagPattern) { try command("/", "Cache-Tags: \(value)") }
+    }
+
+    @Test("The expression .* covers everything, and a path in X-Url is refused")
+    func everything() throws {
+        #expect(try command("/", "X-Magento-Tags-Pattern: .*").targets == [.everything])
+        #expect(throws: PurgeCommandFault.tagPattern) { try command("/", "X-Url: /news/.*") }
+        #expect(
+            try command("/", "X-Url: .*", "X-Cache-Tags: (^|,)(a)(,|$)").targets
+                == [.tag("a".bytes)])
+    }
+
+    @Test("xkey-softpurge makes a purge soft, xkey-purge hard")
+    func softKeys() throws {
+        let soft = try command("/", "xkey-softpurge: a b")
+        #expect(soft.isSoft && soft.targets == [.tag("a".bytes), .tag("b".bytes)])
+        #expect(try command("/", "xkey-purge: a").isSoft == false)
+    }
+
     @Test("Fastly-Soft-Purge makes a purge soft")
     func soft() throws {
         #expect(try command("/x", "Fastly-Soft-Purge: 1").isSoft)
@@ -92,13 +158,17 @@ struct PurgeCommandTests {
         for fields in [
             "xkey: \(tags.joined(separator: " "))",
             "xkey: a \(String(repeating: "x", count: 1025))",
+            "xkey-purge: \(tags.joined(separator: " "))",
+            "xkey-purge: a \(String(repeating: "x", count: 1025))",
         ] {
             #expect(throws: PurgeCommandFault.tooManyTags) { try command("/x", fields) }
         }
         #expect(throws: PurgeCommandFault.target(.tagControl)) { try command("/x", "xkey: a\0b") }
         #expect(throws: PurgeCommandFault.target(.url(.hostEmpty(offset: 0)))) { try command("*") }
         #expect(throws: PurgeCommandFault.target(.url(.escape(offset: 14)))) { try command("/%zz") }
-        for fault in [.softPurgeValue, .tooManyTags, .target(.tagEmpty)] as [PurgeCommandFault] {
+        for fault in [.softPurgeValue, .tooManyTags, .tagPattern, .target(.tagEmpty)]
+            as [PurgeCommandFault]
+        {
             let problem = ProblemDocument(fault)
             #expect(problem.status == 400 && problem.detail.hasSuffix("Nothing was purged."))
         }

@@ -164,6 +164,40 @@ extension Outside {
             }
         }
 
+        @Test("BAN purges by tag, by expression and by host, and no origin receives it")
+        func bans() throws {
+            let stage = try SiteStage("--purge-from", "127.0.0.1")
+            let number = LockedBox(0)
+            let paths = ["/node/1", "/list", "/other"]
+            for (path, keys) in zip(paths, ["node:1 rendered", "node:1 node_list", "config:x.y"]) {
+                stage.origin.on(path) { _ in
+                    number.change { $0 += 1 }
+                    return .text("\(number.value)", fields: [lasting, "Surrogate-Key: \(keys)"])
+                }
+            }
+            func hits() throws -> [Bool] { try paths.map { try stage.get($0).isHit } }
+            func ban(_ target: String, _ fields: String...) throws -> Int {
+                try stage.get(target, method: "BAN", fields: fields).status
+            }
+            #expect(try hits() == [false, false, false] && hits() == [true, true, true])
+            #expect(try ban("/tags", "Cache-Tags: node_list|config:x.y") == 200)
+            #expect(try hits() == [true, false, false])
+            #expect(try ban("/", #"X-Cache-Tags: (^|,)(node\:1)(,|$)"#) == 200)
+            #expect(try hits() == [false, false, true])
+            #expect(try ban("/", "Cache-Tags: node:.*") == 400)
+            #expect(try hits() == [true, true, true])
+            #expect(try ban("/.*") == 200)
+            #expect(try hits() == [false, false, false])
+            #expect(
+                paths.allSatisfy { stage.origin.requests($0).allSatisfy { $0.method == "GET" } })
+            #expect(stage.fetches("/tags") == 0)
+            let closed = try SiteStage()
+            closed.origin.on("/it", .text("it"))
+            expectProblem(
+                try closed.get("/it", method: "BAN"), 403, named: "purge-not-allowed")
+            #expect(closed.fetches("/it") == 0)
+        }
+
         @Test("PURGE covers the same key as a GET of the same target")
         func sameNames() throws {
             let stage = try SettingsStage(
