@@ -3,8 +3,8 @@ import Harness
 
 /// Programs from PyPI that check and render manifests for Kubernetes, kept in the build folder.
 enum KubernetesTools {
-    /// The interpreter of an environment with kubernetes-validate, which has PyYAML too; `nil` if it
-    /// cannot be installed.
+    /// The interpreter of an environment with kubernetes-validate and PyYAML; `nil` if it cannot be
+    /// installed.
     static let python = PythonTool.having(
         "kubernetes-validate==1.37.0", in: "kubernetes", modules: ["kubernetes_validate", "yaml"])
 
