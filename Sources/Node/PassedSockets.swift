@@ -85,7 +85,8 @@ struct PassedSockets: Sendable {
             guard isRead else { return nil }
             // Read at its offset on Linux, as in `NameResolver`.
             let family = unsafe CInt(raw.loadUnaligned(as: sa_family_t.self))
-            let port = unsafe UInt16(bigEndian: raw.loadUnaligned(fromByteOffset: 2, as: UInt16.self))
+            let port = unsafe UInt16(
+                bigEndian: raw.loadUnaligned(fromByteOffset: 2, as: UInt16.self))
             switch family {
             case AF_INET:
                 let number = unsafe raw.loadUnaligned(fromByteOffset: 4, as: UInt32.self)

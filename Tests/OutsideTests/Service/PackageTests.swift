@@ -23,12 +23,17 @@ extension Outside {
                 let made = try Program.run(
                     PackageTests.repository.appending(path: "deploy/package").path,
                     ["--binary", try NodeProcess.binary(), "--output", folder.path],
-                    environment: ["DPKG_DEB_COMPRESSOR_TYPE": "none", "DEB_BUILD_OPTIONS": "noautodbgsym"],
+                    environment: [
+                        "DPKG_DEB_COMPRESSOR_TYPE": "none", "DEB_BUILD_OPTIONS": "noautodbgsym",
+                    ],
                     seconds: 120)
                 let lines = String(decoding: made.output, as: UTF8.self).split(separator: "\n")
                 package = String(try #require(lines.last, "\(made.errors)"))
-                (root, scripts) = (folder.appending(path: "root"), folder.appending(path: "scripts"))
-                try #require(try dpkg("--extract", package, root.path).status == 0, "\(made.errors)")
+                (root, scripts) = (
+                    folder.appending(path: "root"), folder.appending(path: "scripts")
+                )
+                try #require(
+                    try dpkg("--extract", package, root.path).status == 0, "\(made.errors)")
                 try #require(try dpkg("--control", package, scripts.path).status == 0)
             }
 
@@ -154,7 +159,8 @@ extension Outside {
         private func settings(of unpacked: Unpacked) throws {
             let file = try unpacked.text("etc/nuthatch/nuthatch.yaml")
             let disk = "cache-dir: /var/cache/nuthatch\n"
-            #expect(try output("explain", "--yaml") == file.replacing("\n" + disk, with: "\n#" + disk))
+            #expect(
+                try output("explain", "--yaml") == file.replacing("\n" + disk, with: "\n#" + disk))
             let path = unpacked.root.appending(path: "etc/nuthatch/nuthatch.yaml").path
             let check = try NodeProcess.run(["check-config", "--config", path])
             #expect(check.status == 0, "\(check.errors)")

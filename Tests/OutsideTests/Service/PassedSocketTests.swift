@@ -52,12 +52,14 @@ extension Outside {
                     == "HTTP/1.1 200 OK 0\nHTTP/1.1 200 OK 0\n", "\(result.errors)")
         }
 
-        @Test("A socket that no setting names prevents the start: its connections would wait forever")
+        @Test(
+            "A socket that no setting names prevents the start: its connections would wait forever")
         func unnamed() throws {
             let result = try Program.run(
                 try Program.find("python3"),
                 [
-                    "-c", Self.manager.replacing("range(2)", with: "range(1)")
+                    "-c",
+                    Self.manager.replacing("range(2)", with: "range(1)")
                         .replacing("os.kill", with: "not line or os.kill"),
                     try NodeProcess.binary(), "serve", "--listen", "127.0.0.1:0",
                     "--admin-listen", "off",
