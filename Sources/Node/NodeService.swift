@@ -22,6 +22,8 @@ final class NodeService: Service {
     let logger: Logger
     /// The notifier of the service manager; `nil` if the process has none.
     let notifier: ServiceNotifier?
+    /// The sockets that the service manager has opened for the node.
+    private let sockets: PassedSockets
     /// True once an operation had to be aborted during the stop.
     let hasAborted = Atomic<Bool>(false)
     /// The operators' orders to drain.
@@ -47,10 +49,14 @@ final class NodeService: Service {
     }
 
     /// Creates a service with the settings that it starts with.
-    init(_ settings: LiveConfiguration, logger: Logger, notifier: ServiceNotifier?) {
+    init(
+        _ settings: LiveConfiguration, logger: Logger, notifier: ServiceNotifier?,
+        sockets: PassedSockets
+    ) {
         self.settings = settings
         self.logger = logger
         self.notifier = notifier
+        self.sockets = sockets
     }
 
     /// The current settings.
@@ -151,6 +157,7 @@ final class NodeService: Service {
         let id = startPurgeCoordinator(of: node, on: threads.timerGroup.any())
         await node.taggingRules.start(node.purges)
         do {
+            try sockets.checkUse(by: configuration)
             try await node.open(on: threads.loops)
             let timeKeeper = threads.timerGroup.any()
             node.configurationDocument = configuration.document
@@ -290,7 +297,7 @@ final class NodeService: Service {
         of node: NodeCore, on group: MultiThreadedEventLoopGroup, into listeners: inout [Listener]
     ) async throws {
         guard let address = configuration.adminListen else { return }
-        listeners.append(try await Listener.install(address, .admin, to: node, on: group))
+        listeners.append(try await sockets.install(address, .admin, to: node, on: group))
     }
 
     /// Opens the ports for clients.
@@ -298,11 +305,11 @@ final class NodeService: Service {
         of node: NodeCore, on group: MultiThreadedEventLoopGroup, into listeners: inout [Listener]
     ) async throws {
         for address in configuration.listen {
-            listeners.append(try await Listener.install(address, .data, to: node, on: group))
+            listeners.append(try await sockets.install(address, .data, to: node, on: group))
         }
         for address in configuration.plainListen {
             listeners.append(
-                try await Listener.install(address, .data, isPlain: true, to: node, on: group))
+                try await sockets.install(address, .data, isPlain: true, to: node, on: group))
         }
         logger.info(
             "serving",

@@ -48,11 +48,12 @@ package func run(
     // Before anything that takes time: until then signals go unnoticed.
     let signals = await UnixSignalsSequence(trapping: .sigterm, .sigint, .sighup)
     let manager = ServiceNotifier.fromEnvironment()
+    let sockets = PassedSockets.fromEnvironment()
     let log = NodeLog(configuration.logLevel, configuration.logFormat)
     let logger = Logger(label: "nuthatch", factory: { _ in log })
     let settings = LiveConfiguration(
         configuration, from: sources, log: log, logger: logger, notifier: manager)
-    let node = NodeService(settings, logger: logger, notifier: manager)
+    let node = NodeService(settings, logger: logger, notifier: manager, sockets: sockets)
     let group = ServiceGroup(
         configuration: .init(services: [.init(service: node)], logger: logger))
     node.requestShutdown.withLock {

@@ -122,7 +122,7 @@ final class ServiceNotifier: Sendable {
     }
 
     /// Returns a variable of the environment and removes it.
-    private static func removeVariable(_ name: String) -> String? {
+    static func removeVariable(_ name: String) -> String? {
         guard let text = unsafe getenv(name) else { return nil }
         let copy = unsafe String(cString: text)
         unsafe unsetenv(name)

@@ -66,7 +66,7 @@ extension Configuration {
 
     /// Returns the values of one setting in YAML's flow style; a list with a single value is
     /// written as a scalar.
-    private static func yaml(_ texts: [String], isList: Bool) -> String {
+    static func yaml(_ texts: [String], isList: Bool) -> String {
         let scalars = texts.map(yaml)
         guard isList, scalars.count != 1 else { return scalars.joined() }
         return "[" + scalars.joined(separator: ", ") + "]"
@@ -97,13 +97,13 @@ extension Configuration {
 
 extension Configuration {
     /// The version of this program.
-    package static let version = "0.1.0"
+    package static let version = "0.2.0"
 
     /// The name of this machine.
     package static let hostName = ProcessInfo.processInfo.hostName
 
     /// The name and version of this program and the run-time versions of its libraries, as in
-    /// `nuthatch 0.1.0 (OpenSSL 3.0.19 27 Jan 2026, nghttp2 1.52.0)`.
+    /// `nuthatch 0.2.0 (OpenSSL 3.0.19 27 Jan 2026, nghttp2 1.52.0)`.
     package static var versionText: String {
         "nuthatch \(version) (\(OpenSSLLibrary.version), \(NGHTTP2Library.version))"
     }

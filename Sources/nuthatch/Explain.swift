@@ -8,12 +8,14 @@ struct Explain: ParsableCommand {
         abstract: "Explain settings, and the keys of sites and images.",
         discussion: """
             Prints the meaning, the allowed values and the default. The keys of the blocks sites \
-            and images have no flags: they are given in the file named by --config.
+            and images have no flags: they are given in the file named by --config. With --yaml, \
+            prints a file for --config in which every setting is commented out.
 
             Examples:
               nuthatch explain sites
               nuthatch explain images
               nuthatch explain memory-limit grace
+              nuthatch explain --yaml > nuthatch.yaml
 
             Exit status: 0, or 64 if a name is neither a setting nor a key.
             """)
@@ -24,13 +26,18 @@ struct Explain: ParsableCommand {
                 + "everything.", valueName: "name"))
     var names: [String] = []
 
+    @Flag(help: "Print a file of settings, all commented out.")
+    var yaml = false
+
     func validate() throws {
+        if yaml, !names.isEmpty { throw ValidationError("--yaml prints all settings") }
         for name in names where Self.paragraphs(of: name).isEmpty {
             throw ValidationError("no setting or key is named \(name.quoted(limit: 80))")
         }
     }
 
     func run() {
+        guard !yaml else { return print(Configuration.template.joined(separator: "\n")) }
         let everything = Setting.table.map(\.name) + ["sites", "images"]
         for name in names.isEmpty ? everything : names {
             for paragraph in Self.paragraphs(of: name) { print(paragraph) }

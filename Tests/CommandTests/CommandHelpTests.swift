@@ -80,7 +80,7 @@ struct CommandHelpTests {
             ["prefetch", "--file", "/nowhere/list"], ["top", "--twice"], ["status", "extra"],
             ["status", "--node", "not a place"], ["status", "--node", "https://a:8081"],
             ["inspect", "u", "--node", "127.0.0.1:1", "--node", "127.0.0.1:2"], ["unknown"],
-            ["explain", "memory-limt"],
+            ["explain", "memory-limt"], ["explain", "--yaml", "grace"],
         ])
     func usage(arguments: [String]) throws {
         let outcome = try NodeProcess.run(arguments)

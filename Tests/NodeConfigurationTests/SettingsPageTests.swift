@@ -84,6 +84,29 @@ struct SettingsPageTests {
         #expect(faults(all.joined(separator: "\n")) == [])
     }
 
+    @Test("the template of a file has every setting, and all its lines are accepted uncommented")
+    func template() throws {
+        let lines = Configuration.template
+        #expect(lines.allSatisfy { $0.isEmpty || $0.hasPrefix("#") })
+        let bare = lines.filter { $0.hasPrefix("#") && !$0.hasPrefix("# ") && !$0.hasPrefix("##") }
+            .map { String($0.dropFirst()) }
+        let names = bare.map { String($0.prefix { $0 != ":" }) }
+        let settings = Setting.table.filter { $0 != Setting.node.config.setting }
+        #expect(names.filter { Setting.named($0) != nil } == settings.map(\.name))
+
+        let defaults = zip(names, bare).filter { Setting.named($0.0)?.defaults.isEmpty == false }
+        #expect(defaults.count > settings.count / 2)
+        let given = try resolve(file: defaults.map(\.1).joined(separator: "\n"))
+        #expect(
+            given.document.entries.map(\.values) == (try resolve()).document.entries.map(\.values))
+
+        let start = try #require(names.firstIndex(of: "sites"))
+        #expect(faults(bare[start...].joined(separator: "\n")) == [])
+        for option in SiteOption.options(of: .site) {
+            #expect(bare[start...].contains { $0.hasPrefix("    \(option.name): ") })
+        }
+    }
+
     @Test("every example of a key is accepted where the key is")
     func examples() {
         for option in SiteOption.options(of: .site) where option != SiteOption.all.origin {

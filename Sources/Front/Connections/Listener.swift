@@ -23,14 +23,15 @@ package struct Listener: CustomStringConvertible {
     ///   - address: the address and port to bind.
     ///   - side: the plane whose limits and handlers apply.
     ///   - isPlain: true to accept plain connections even if the node has certificates.
+    ///   - passed: a listening socket with this address, of which the listener becomes the owner;
+    ///     `nil` to open one.
     ///   - node: the node that serves the connections.
     ///   - group: the event loops on which the connections run.
     /// - Returns: the listener, which already accepts connections.
     /// - Throws: a ``ListenError`` if the address cannot be bound.
     package static func install(
-        _ address: ListenAddress, _ side: Plane, isPlain: Bool = false,
-        to node: NodeCore,
-        on group: MultiThreadedEventLoopGroup
+        _ address: ListenAddress, _ side: Plane, isPlain: Bool = false, passed: CInt? = nil,
+        to node: NodeCore, on group: MultiThreadedEventLoopGroup
     ) async throws -> Listener {
         let bootstrap = ServerBootstrap(group: group)
             .serverChannelOption(.backlog, value: backlog)
@@ -48,7 +49,13 @@ package struct Listener: CustomStringConvertible {
         let socket = try SocketAddress(
             ipAddress: "\(address.address)", port: Int(address.port))
         do {
-            return Listener(plane: side, channel: try await bootstrap.bind(to: socket).get())
+            let channel =
+                if let passed {
+                    try await bootstrap.withBoundSocket(passed).get()
+                } else {
+                    try await bootstrap.bind(to: socket).get()
+                }
+            return Listener(plane: side, channel: channel)
         } catch let error as IOError {
             throw ListenError(address: "\(address)", reason: ErrorDescription.text(error))
         }

@@ -4,15 +4,14 @@ import Harness
 import Testing
 
 extension Outside {
-    @Suite("The systemd unit")
+    @Suite("The systemd units")
     struct UnitTests {
-        private static let unit: String = {
-            let repository = URL(filePath: #filePath).deletingLastPathComponent()
-                .deletingLastPathComponent().deletingLastPathComponent()
-                .deletingLastPathComponent()
-            let file = repository.appending(path: "deploy/systemd/nuthatch.service")
-            return (try? String(contentsOf: file, encoding: .utf8)) ?? ""
-        }()
+        private static let units = URL(filePath: #filePath).deletingLastPathComponent()
+            .deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent().appending(path: "deploy/systemd")
+        private static let unit =
+            (try? String(contentsOf: units.appending(path: "nuthatch.service"), encoding: .utf8))
+            ?? ""
 
         private static let manager = try? Program.find("systemd-analyze")
 
@@ -21,14 +20,19 @@ extension Outside {
                 .map { String($0.dropFirst(name.count + 1)) }
         }
 
-        @Test("systemd accepts every line of the unit", .enabled(if: UnitTests.manager != nil))
+        @Test("systemd accepts every line of the units", .enabled(if: UnitTests.manager != nil))
         func verified() throws {
             let folder = try TemporaryFolder()
             let file = folder.appending(path: "nuthatch.service")
-            try Self.unit.replacing("/usr/local/bin/nuthatch", with: NodeProcess.binary())
+            // A user that every machine has.
+            try Self.unit.replacing("/usr/bin/nuthatch", with: NodeProcess.binary())
+                .replacing("User=nuthatch", with: "User=nobody")
                 .write(to: file, atomically: true, encoding: .utf8)
+            let socket = folder.appending(path: "nuthatch.socket")
+            try FileManager.default.copyItem(
+                at: Self.units.appending(path: "nuthatch.socket"), to: socket)
             let check = try Program.run(
-                try #require(Self.manager), ["verify", "--man=no", file.path])
+                try #require(Self.manager), ["verify", "--man=no", file.path, socket.path])
             #expect(check.status == 0 && check.errors.isEmpty, "\(check.errors)")
         }
 
