@@ -309,8 +309,8 @@ extension ConditionRules {
                 Finding(
                     condition: Condition(
                         .diskSlow, .warning,
-                        "\(late) of \(late + written) responses of the last \(text(recent.duration)) "
-                            + "were not written because the disk is too slow.",
+                        "\(late) of \(late + written) responses of the last "
+                            + "\(text(recent.duration)) were not written: the disk is too slow.",
                         advice:
                             "Use a faster disk. A larger disk-queue-limit helps only with bursts.",
                         alert: "NuthatchDiskTooSlow")))
@@ -322,7 +322,8 @@ extension ConditionRules {
                 Finding(
                     condition: Condition(
                         .memoryShort, .warning,
-                        "Memory is short: the node uses at most \(held >> 20) of \(limit >> 20) MiB.",
+                        "Memory is short: the node uses at most \(held >> 20) of "
+                            + "\(limit >> 20) MiB.",
                         advice: "Lower memory-limit, or give the node memory. The log says which "
                             + "limit is reached.",
                         alert: "NuthatchMemoryShort"),
