@@ -131,7 +131,8 @@ struct PageTests {
     @Test("A node that reports no conditions is judged by its fence, disk and readiness")
     func older() {
         var statistics = Reports.statistics(at: 1, fenced: 4_000)
-        (statistics.disk?.isUp, statistics.readiness) = (false, "joining")
+        statistics.disk?.isUp = false
+        statistics.readiness = "joining"
         #expect(statistics.basicConditions.map(\.name) == ["fenced", "disk-down", "joining"])
         #expect(ConditionReport([("a", statistics.basicConditions)]).state == .critical)
         #expect(Reports.statistics(at: 1).basicConditions == [])
