@@ -63,7 +63,8 @@ package struct LocalNode: Sendable {
     package init(hasAdminFlag: Bool, error: SettingError) {
         self.init(
             hasAdminFlag: hasAdminFlag, adminPort: .failure(error), adminTokenFile: .failure(error),
-            clientAddress: .failure(error), secureAddress: .failure(error), healthAddress: .failure(error))
+            clientAddress: .failure(error), secureAddress: .failure(error),
+            healthAddress: .failure(error))
     }
 }
 

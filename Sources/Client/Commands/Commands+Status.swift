@@ -3,19 +3,16 @@ import Admin
 extension Commands {
     /// Shows the status of all nodes: one in detail, several as a table.
     ///
-    /// The nodes are queried at the same time. The command succeeds only if all have responded.
-    ///
-    /// - Parameter isCheck: true to print only the worst state in words, which is the outcome then.
+    /// The nodes are queried at the same time. The command succeeds only if all have responded. A
+    /// check prints only the worst state in words, which is the outcome then.
     package func status(isCheck: Bool = false) -> CommandOutcome {
         run { () throws(CommandError) in
-            let clients: [NodeClient]
+            let looks: [StatusQuery]
             do throws(CommandError) {
-                clients = try options.clients()
+                looks = try options.clients().map(StatusQuery.init)
             } catch {
-                guard isCheck else { throw error }
-                throw CommandError(.stateUnknown, error.text)
+                throw isCheck ? CommandError(.stateUnknown, error.text) : error
             }
-            let looks = clients.map(StatusQuery.init)
             Exchange.advance(looks.flatMap(\.exchanges))
             var rows: [(place: String, row: StatusTable.Row)] = []
             var ending = CommandOutcome.succeeded

@@ -70,7 +70,8 @@ extension MemberDocument {
         return [
             TextLine(isSelf ? "*" : "", .strong), TextLine(shortName), reportedState,
             cell { NumberFormat.count($0.requests) },
-            cell { NumberFormat.percent($0.hitRatio) }, cell { NumberFormat.count($0.serverErrors) },
+            cell { NumberFormat.percent($0.hitRatio) },
+            cell { NumberFormat.count($0.serverErrors) },
             cell { NumberFormat.count($0.originFailed) }.styled(failed ? .warning : .plain),
             cell { NumberFormat.count($0.originFetches) }, TextLine(adminURL ?? address),
         ]

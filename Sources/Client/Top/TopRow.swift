@@ -79,7 +79,8 @@ extension TopRow {
     static func lines(
         _ rows: [TopRow], selected selection: Int?, _ columns: Int, _ now: Instant
     ) -> [TextLine] {
-        var shown = Self.columns(now, nameColumns: rows.map { TextLine($0.name).columns }.max() ?? 0)
+        var shown = Self.columns(
+            now, nameColumns: rows.map { TextLine($0.name).columns }.max() ?? 0)
         while shown.reduce(shown.count - 1, { $0 + $1.width }) > columns {
             guard let least = shown.indices.max(by: { shown[$0].rank < shown[$1].rank }),
                 shown[least].rank > 0

@@ -193,11 +193,13 @@ final class TopSession {
             state.received(node, try client.document(ConditionsDocument.self, of: flight.exchange))
         case .origins:
             state.received(
-                node, try client.document(DocumentList<OriginDocument>.self, of: flight.exchange)
+                node,
+                try client.document(DocumentList<OriginDocument>.self, of: flight.exchange)
                     .items)
         case .sites:
             state.received(
-                node, try client.document(DocumentList<SiteDocument>.self, of: flight.exchange)
+                node,
+                try client.document(DocumentList<SiteDocument>.self, of: flight.exchange)
                     .items)
         case .certificates:
             let page = try client.document(

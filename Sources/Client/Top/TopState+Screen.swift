@@ -10,14 +10,18 @@ extension TopState {
         let tableRows = self.rows
         var lines = headLines(columns, rows, now)
         guard let rows else {
-            lines += trafficLines(columns) + [TextLine()] + TopRow.lines(tableRows, selected: selection, columns, now)
+            lines +=
+                trafficLines(columns) + [TextLine()]
+                + TopRow.lines(tableRows, selected: selection, columns, now)
             return (lines + listLines(columns, room: 30)).map { $0.truncated(to: columns) }
         }
         // The keys are on the last line, after a blank one if there is room.
         if showsHelp {
             lines += TopKey.helpLines
         } else if view == .overview {
-            lines += trafficLines(columns) + [TextLine()] + TopRow.lines(tableRows, selected: selection, columns, now)
+            lines +=
+                trafficLines(columns) + [TextLine()]
+                + TopRow.lines(tableRows, selected: selection, columns, now)
             lines += listLines(columns, room: rows - lines.count - 1)
         } else {
             lines += viewLines(columns, room: rows - lines.count - 1, now)

@@ -91,17 +91,17 @@ struct PageTests {
                 log       1,200 records applied; 1 purge not confirmed by all
                 sites     www.example.com, *
                 role      purge
-                status    2xx 990 (99%), 5xx 10 (1%)
+                status    2xx 990 (99.0%), 5xx 10 (1.0%)
                 errors    refused: fills 2; failed fetches: connect 12, timeout 3
                 certs     a.example 12 days, b.example 80 days
 
                 ORIGIN               HEALTH  CIRCUIT  QUEUE  CONNS  FAILED  OF  RECEIVED
                 http://a.example:80  down    open 8s      4      0      12  13       0 B
                   last error 3s ago: Connection refused; connect 11, timeout 1
-                http://b.example:80  ok      closed       0      2       0  40   390 KiB
+                http://b.example:80  ok      closed       0      2       0  40   391 KiB
 
-                SITE             HEALTH  REQUESTS   HITS  4XX  5XX      SENT  FROM ORIGIN
-                www.example.com  down       1,000  98.7%   1%   4%  97.6 MiB       1 MiB
+                SITE             HEALTH  REQUESTS   HITS   4XX   5XX      SENT  FROM ORIGIN
+                www.example.com  down       1,000  98.7%  1.0%  4.0%  97.6 MiB        1 MiB
                   last error 3s ago: Connection refused
                 """)
         #expect(lines.allSatisfy { $0.columns <= 80 })
@@ -131,7 +131,8 @@ struct PageTests {
     @Test("A node that reports no conditions is judged by its fence, disk and readiness")
     func older() {
         var statistics = Reports.statistics(at: 1, fenced: 4_000)
-        (statistics.disk?.isUp, statistics.readiness) = (false, "joining")
+        statistics.disk?.isUp = false
+        statistics.readiness = "joining"
         #expect(statistics.basicConditions.map(\.name) == ["fenced", "disk-down", "joining"])
         #expect(ConditionReport([("a", statistics.basicConditions)]).state == .critical)
         #expect(Reports.statistics(at: 1).basicConditions == [])

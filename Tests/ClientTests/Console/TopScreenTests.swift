@@ -102,7 +102,8 @@ struct TopScreenTests {
 
     /// The cluster in which an origin is down, with names that are long, and rates that are high.
     private func failing() -> TopState {
-        var state = TopState(places: ["10.100.200.101:18081", "node-b:8081"], interval: .seconds(1))
+        var state = TopState(
+            places: ["10.100.200.101:18081", "node-b:8081"], interval: .seconds(1))
         for second in 0...9 {
             for node in 0..<2 {
                 var members = [Reports.member(1), Reports.member(2)]

@@ -142,7 +142,8 @@ extension Outside {
             let named = try get(
                 "--base", base, "--server-name", SecureStage.images, stage.origin.url("/large"))
             #expect(
-                named.status == 0 && named.output == Data(Self.large.bytes(0..<Self.large.byteCount)),
+                named.status == 0
+                    && named.output == Data(Self.large.bytes(0..<Self.large.byteCount)),
                 "\(named.errors)")
             let head = try get("--base", base, "--head", "--json", stage.origin.url("/none"))
             #expect(head.status == 1 && head.document["status"] as? Int == 404, "\(head)")
@@ -182,7 +183,8 @@ extension Outside {
             #expect(plain.contains("does not use TLS") && plain.contains("; http://"), "\(plain)")
             let none = try NodeProcess.run(["get", "--head", url] + base + ["--ca", "/nowhere"])
             #expect(none.status == 78 && none.errors.contains("the file does not exist"))
-            let odd = try NodeProcess.run(["get", "--head", url] + base + ["--server-name", "a b"])
+            let odd = try NodeProcess.run(
+                ["get", "--head", url] + base + ["--server-name", "a b"])
             #expect(odd.status == 64 && odd.errors.contains("--server-name: \"a b\""))
         }
 
