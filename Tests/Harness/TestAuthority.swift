@@ -71,12 +71,12 @@ package final class TestAuthority: Sendable {
     ///   - addresses: IP addresses.
     ///   - key: The type of key.
     ///   - years: The validity period, from the start of the first year to the start of the second.
-    ///   - end: The end of the validity period, if it is not the start of a year.
+    ///   - daysLeft: The days until the end of the validity period; `nil` for the start of a year.
     /// - Returns: The files of the certificate and key.
     /// - Throws: `Failure`.
     package func leaf(
         _ name: String, hosts: [String] = [], addresses: [String] = [], key: Key = .ec,
-        years: Range<Int> = 2024..<2049, until end: Date? = nil
+        years: Range<Int> = 2024..<2049, daysLeft: Double? = nil
     ) throws -> Leaf {
         let leaf = Leaf(certificate: path("\(name).pem"), key: path("\(name).key"))
         let names = hosts.map { "DNS:\($0)" } + addresses.map { "IP:\($0)" }
@@ -90,7 +90,7 @@ package final class TestAuthority: Sendable {
             [
                 "ca", "-batch", "-notext", "-in", path("\(name).csr"), "-out", leaf.certificate,
                 "-extfile", path("\(name).ext"), "-startdate", "\(years.lowerBound)0101000000Z",
-                "-enddate", end.map(Self.text) ?? "\(years.upperBound)0101000000Z",
+                "-enddate", daysLeft.map(Self.end(in:)) ?? "\(years.upperBound)0101000000Z",
             ] + settings)
         // The authority's certificate is appended for clients that build the chain.
         let own = try Data(contentsOf: URL(fileURLWithPath: leaf.certificate))
@@ -127,10 +127,12 @@ package final class TestAuthority: Sendable {
         guard result.status == 0 else { throw Failure(output: result.errors) }
     }
 
-    /// Returns a time as `openssl ca` reads it.
-    private static func text(_ date: Date) -> String {
-        date.formatted(.iso8601.timeSeparator(.omitted).dateSeparator(.omitted))
-            .replacing("T", with: "")
+    /// Returns the time in `days` as `openssl ca` reads it.
+    private static func end(in days: Double) -> String {
+        Date(timeIntervalSinceNow: days * 86_400).formatted(
+            .iso8601.timeSeparator(.omitted).dateSeparator(.omitted)
+        )
+        .replacing("T", with: "")
     }
 
     private static let leafFields = """

@@ -51,14 +51,15 @@ package enum ConditionRules {
     /// Returns the failed responses of a site, if they are a considerable share, as words.
     ///
     /// - Parameters:
-    ///   - site: the name of the site.
+    ///   - index: the index of the site in the counters of `facts`.
     ///   - facts: the facts.
     /// - Returns: a clause with figures; `nil` if few or none have failed.
-    package static func failures(ofSite site: String, _ facts: NodeFacts) -> String? {
-        share(facts) {
-            let counts = $0.responses(ofSite: site)
+    package static func failures(ofSite index: Int, _ facts: NodeFacts) -> String? {
+        guard facts.now.sites[index].serverErrors >= failuresMin else { return nil }
+        return share(facts) {
+            let counts = $0.responses(ofSite: index)
             return (counts?.serverErrors ?? 0, counts?.requests ?? 0)
-        }.map { "\($0.percent) % of the \($0.all) requests of \($0.time)" }
+        }?.clause
     }
 
     /// A considerable share of failures within a window.
@@ -71,6 +72,8 @@ package enum ConditionRules {
         var percent: UInt64 { max(1, (bad * 100 + all / 2) / max(1, all)) }
         /// The window in words.
         var time: String { "the last \(ConditionRules.text(duration))" }
+        /// The share in words.
+        var clause: String { "\(percent) % of the \(all) requests of \(time)" }
     }
 
     /// Returns the share of failures in the shortest window with enough requests; `nil` if it is
@@ -111,20 +114,19 @@ extension ConditionRules {
         return facts.origins.compactMap { origin -> Finding? in
             let document = origin.document
             guard document.health != OriginHealth.ok.rawValue else { return nil }
-            let sites =
+            let sites = facts.now.sites.indices.filter { index in
                 origin.isOperatorConfigured
-                ? facts.siteOrigins.filter { $0.origin == document.url }.map(\.site) : []
-            let ofSite = sites.compactMap { failures(ofSite: $0, facts) }.first
+                    && facts.siteOrigins[facts.now.sites[index].site] == document.url
+            }
+            let ofSite = sites.lazy.compactMap { Self.failures(ofSite: $0, facts) }.first
             if !origin.isOperatorConfigured {
                 guard let all, UInt64(origin.bad) * 100 >= all.all * serverErrorsPercent else {
                     return nil
                 }
             }
             let isDown = document.health == OriginHealth.down.rawValue
-            let of = sites.isEmpty ? "" : " of \(list(sites))"
-            let clients =
-                origin.isOperatorConfigured
-                ? ofSite : all.map { "\($0.percent) % of the \($0.all) requests of \($0.time)" }
+            let of = sites.isEmpty ? "" : " of \(list(sites.map { facts.now.sites[$0].site }))"
+            let clients = origin.isOperatorConfigured ? ofSite : all?.clause
             let effect =
                 clients.map { "\($0) got a 5xx response" }
                 ?? (isDown
@@ -152,10 +154,10 @@ extension ConditionRules {
     ) -> [Finding] {
         let named = Set(origins.map(\.condition.subject))
         var found: [Finding] = []
-        for site in facts.now.sites.map(\.site) {
-            let origin = facts.siteOrigins.first { $0.site == site }?.origin
-            if let origin, named.contains(origin) { continue }
-            guard let failures = failures(ofSite: site, facts) else { continue }
+        for index in facts.now.sites.indices {
+            guard let failures = failures(ofSite: index, facts) else { continue }
+            let site = facts.now.sites[index].site
+            if let origin = facts.siteOrigins[site], named.contains(origin) { continue }
             found.append(
                 Finding(
                     condition: Condition(
@@ -307,8 +309,8 @@ extension ConditionRules {
                 Finding(
                     condition: Condition(
                         .diskSlow, .warning,
-                        "\(late) of \(late + written) responses of the last \(text(recent.duration)) "
-                            + "were not written because the disk is too slow.",
+                        "\(late) of \(late + written) responses of the last "
+                            + "\(text(recent.duration)) were not written: the disk is too slow.",
                         advice:
                             "Use a faster disk. A larger disk-queue-limit helps only with bursts.",
                         alert: "NuthatchDiskTooSlow")))
@@ -320,7 +322,8 @@ extension ConditionRules {
                 Finding(
                     condition: Condition(
                         .memoryShort, .warning,
-                        "Memory is short: the node uses at most \(held >> 20) of \(limit >> 20) MiB.",
+                        "Memory is short: the node uses at most \(held >> 20) of "
+                            + "\(limit >> 20) MiB.",
                         advice: "Lower memory-limit, or give the node memory. The log says which "
                             + "limit is reached.",
                         alert: "NuthatchMemoryShort"),

@@ -16,8 +16,8 @@ package struct NodeFacts: Sendable {
     package var cluster = ClusterFacts()
     /// The origins.
     package var origins: [Origin] = []
-    /// The URL of the origin of each site.
-    package var siteOrigins: [(site: String, origin: String)] = []
+    /// The URL of the origin of each site, by the name of the site.
+    package var siteOrigins: [String: String] = [:]
     /// The certificates with their validity.
     package var certificates: [Certificate] = []
     /// The wall clock.

@@ -76,14 +76,17 @@ package struct TrafficWindow: Sendable {
         return zip(from.latency, to.latency).map(Self.increase)
     }
 
-    /// Returns the increase of the responses of a site; nothing for a site that is not in both
-    /// samples.
-    func responses(ofSite name: String) -> TrafficSample.SiteCounts? {
-        guard let new = to.sites.first(where: { $0.site == name }) else { return nil }
+    /// Returns the increase of the responses of the site at an index of the later sample; `nil` if
+    /// the site is not in the earlier one.
+    func responses(ofSite index: Int) -> TrafficSample.SiteCounts? {
+        let new = to.sites[index]
         guard let from else { return new }
-        return from.sites.first { $0.site == name }.map { old in
+        // The order changes only with the settings.
+        let isInPlace = from.sites.indices.contains(index) && from.sites[index].site == new.site
+        let old = isInPlace ? from.sites[index] : from.sites.first { $0.site == new.site }
+        return old.map { old in
             TrafficSample.SiteCounts(
-                site: name, requests: Self.increase(old.requests, new.requests),
+                site: new.site, requests: Self.increase(old.requests, new.requests),
                 serverErrors: Self.increase(old.serverErrors, new.serverErrors))
         }
     }

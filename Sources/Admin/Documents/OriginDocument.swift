@@ -1,4 +1,5 @@
-/// The connections, the circuit breaker and the failures of one origin; `/admin/v1/origins` lists all.
+/// The connections, the circuit breaker and the failures of one origin; `/admin/v1/origins` lists
+/// all.
 package struct OriginDocument: ListedDocument {
     /// The origin's host and port: letters, digits and `.-_:[]` only.
     package var origin = ""

@@ -37,7 +37,7 @@ extension NodeCore {
 }
 
 extension RingDocument {
-    /// Creates the shares of the ring as `node` sees it; a node that is in no cluster owns everything.
+    /// Creates the shares of the ring as `node` sees it; a node in no cluster owns everything.
     init(of node: NodeCore) {
         guard let ring = node.hub?.ringUpdater.ring, !ring.members.isEmpty else {
             self.init(

@@ -78,9 +78,10 @@ extension NodeCore {
         facts.fenced = fence.closedDuration(at: now)
         facts.missingSeeds = hub?.missingSeeds
         facts.cluster = ClusterFacts(of: self, members: memberRows(), now: now)
-        facts.origins = originCoordinator.statuses(now: now).map { NodeFacts.Origin($0, now: now) }
-        facts.siteOrigins = settings.sitePolicies.compactMap { policy in
-            policy.origin.map { (policy.name, $0.url) }
+        facts.origins = originCoordinator.faultyStatuses(now: now)
+            .map { NodeFacts.Origin($0, now: now) }
+        for policy in settings.sitePolicies {
+            facts.siteOrigins[policy.name] = policy.origin?.url
         }
         facts.certificates = monitor.certificates.map { NodeFacts.Certificate($0) }
         facts.wall = SystemClock.wallTime()
@@ -142,7 +143,8 @@ extension DocumentList<SiteDocument> {
             rows.append(SiteDocument(ofImages: RemainingTraffic(of: node, snapshot), origins))
         }
         for index in rows.indices where rows[index].health == OriginHealth.ok.rawValue {
-            guard ConditionRules.failures(ofSite: rows[index].site, facts) != nil else { continue }
+            // The samples have the sites in the same order.
+            guard ConditionRules.failures(ofSite: index, facts) != nil else { continue }
             rows[index].health = OriginHealth.failing.rawValue
         }
         self.init(rows)

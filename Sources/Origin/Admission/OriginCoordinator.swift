@@ -64,8 +64,18 @@ package final class OriginCoordinator: Sendable {
     /// Returns the status of every origin with connections, waiting requests, a failure history or
     /// recorded traffic, sorted by name.
     package func statuses(now: Instant) -> [OriginStatus] {
+        unsortedStatuses(now: now).sorted(by: OriginStatus.precedes)
+    }
+
+    /// Returns the status of every origin whose circuit is open, or of whose requests of the last
+    /// minute one was served badly, in no particular order; cheap enough to be called periodically.
+    package func faultyStatuses(now: Instant) -> [OriginStatus] {
+        unsortedStatuses(now: now).filter { $0.isFaulty(now: now) }
+    }
+
+    private func unsortedStatuses(now: Instant) -> [OriginStatus] {
         let (listed, traffic) = state.withLock {
-            ($0.admission.statuses(now: now), $0.traffic)
+            ($0.admission.unsortedStatuses(now: now), $0.traffic)
         }
         return OriginStatus.merged(listed, traffic)
     }

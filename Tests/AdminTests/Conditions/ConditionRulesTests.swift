@@ -6,7 +6,7 @@ import Testing
 
 @Suite("The conditions of a node follow from facts")
 struct ConditionRulesTests {
-    private static let origin = "http://a.example:80"
+    private static let url = "http://a.example:80"
     private static let site = "www.example.com"
 
     /// A node's counters, moved on by a test, and the facts that follow.
@@ -22,7 +22,9 @@ struct ConditionRulesTests {
             TrafficSample(
                 MetricsSnapshot(loops: [loop], node: node),
                 sites: [
-                    .init(site: site, requests: requests, serverErrors: serverErrors)
+                    TrafficSample.SiteCounts(
+                        site: ConditionRulesTests.site, requests: requests,
+                        serverErrors: serverErrors)
                 ], at: .seconds(seconds))
         }
 
@@ -41,7 +43,7 @@ struct ConditionRulesTests {
         func facts(_ change: (inout NodeFacts) -> Void = { _ in }) -> NodeFacts {
             var facts = NodeFacts(now: sample)
             facts.history = history
-            facts.siteOrigins = [(site, origin)]
+            facts.siteOrigins = [ConditionRulesTests.site: ConditionRulesTests.url]
             change(&facts)
             return facts
         }
@@ -58,7 +60,7 @@ struct ConditionRulesTests {
         all: Int = 0, bad: Int = 0, isOpen: Bool = false, isNamed: Bool = true
     ) -> NodeFacts.Origin {
         var document = OriginDocument()
-        document.url = origin
+        document.url = url
         document.circuit = isOpen ? "open" : "closed"
         document.health =
             ConditionRules.health(isCircuitOpen: isOpen, all: all, bad: bad).rawValue
@@ -93,7 +95,7 @@ struct ConditionRulesTests {
         let found = world.conditions { $0.origins = [Self.origin(all: 36, bad: 36, isOpen: true)] }
         #expect(names(found) == ["origin-down", "server-errors"])
         let first = try #require(found.first)
-        #expect(first.severity == "critical" && first.subject == Self.origin)
+        #expect(first.severity == "critical" && first.subject == Self.url)
         #expect(
             first.summary
                 == "Origin http://a.example:80 of www.example.com is down: 19 % of the 190 "
@@ -124,7 +126,7 @@ struct ConditionRulesTests {
     @Test("An origin that clients name is reported only if it fails a share of all requests")
     func namedByClients() {
         var world = World()
-        world.pass(60, good: 100)
+        world.pass(60, good: 10)
         let dead = Self.origin(all: 30, bad: 30, isOpen: true, isNamed: false)
         #expect(world.conditions { $0.origins = [dead] }.isEmpty)
         world.pass(9, good: 6, bad: 4)

@@ -79,7 +79,7 @@ extension Outside {
         func certificate() throws {
             let authority = try SecureStage.authority.get()
             let leaf = try authority.leaf(
-                "ending", hosts: ["a.example"], until: Date(timeIntervalSinceNow: 5.5 * 86_400))
+                "ending", hosts: ["a.example"], daysLeft: 5.5)
             let stage = try SecureStage(certificates: [leaf])
             let (state, found) = try conditions(stage.node)
             #expect(state == "critical")
