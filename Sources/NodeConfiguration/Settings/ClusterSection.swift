@@ -28,7 +28,6 @@ package struct ClusterSection: SettingSection {
 
     package let expect = SettingKey(
         "expect", .countOrNone(0...256), default: "0", needsRestart: true,
-        isSameOnAllNodes: true,
         meaning:
             "Size of a new cluster, which forms when more than half of its nodes have met; 0 "
             + "for all addresses of join; the same for all nodes",
