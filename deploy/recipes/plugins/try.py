@@ -21,9 +21,8 @@ class Site:
         self.pages, self.made = pages, {}
 
         def respond(request):
-            path = request.path.split("?")[0]
             self.made[request.path] = number = self.made.get(request.path, 0) + 1
-            tags = separator.join(pages.get(path, []))
+            tags = separator.join(pages.get(request.path, []))
             fields = [("Cache-Control", "max-age=3600"), (field, tags)]
             return 200, fields, f"{request.path} {number}".encode()
 
