@@ -49,18 +49,15 @@ extension Outside {
             .enabled(if: (try? Program.find("promtool")) != nil))
         func prometheus() throws {
             let folder = try TemporaryFolder()
-            let token = folder.appending(path: "token")
-            try "0123456789abcdef\n".write(to: token, atomically: true, encoding: .utf8)
-            let file = folder.appending(path: "prometheus.yml")
-            try text("compose/observe/prometheus.yml")
-                .replacing("/run/secrets/read-token", with: token.path)
-                .write(to: file, atomically: true, encoding: .utf8)
+            let token = try folder.write("0123456789abcdef\n", to: "token")
+            let file = try folder.write(
+                try text("compose/observe/prometheus.yml")
+                    .replacing("/run/secrets/read-token", with: token.path), to: "prometheus.yml")
             // The rules are looked for beside the configuration, as they are mounted.
             let mounts = try mounts()
             #expect(mounts["compose/observe/prometheus.yml"] == "/etc/prometheus/prometheus.yml")
             #expect(mounts["grafana/rules.yaml"] == "/etc/prometheus/rules.yaml")
-            try text("grafana/rules.yaml").write(
-                to: folder.appending(path: "rules.yaml"), atomically: true, encoding: .utf8)
+            try folder.write(try text("grafana/rules.yaml"), to: "rules.yaml")
             let check = try Program.run(
                 try Program.find("promtool"), ["check", "config", file.path])
             let output = String(decoding: check.output, as: UTF8.self)
