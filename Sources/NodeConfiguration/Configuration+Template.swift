@@ -22,7 +22,7 @@ extension Configuration {
     private static var opening: [String] {
         [
             "# Settings of a node. Commented settings show the default, or an example if there is",
-            "# none. After a change:",
+            "# none; commented keys of sites and images show examples. After a change:",
             "#", "#   nuthatch check-config --config FILE   reports errors",
             "#   SIGHUP (systemctl reload nuthatch)    applies it, except for settings marked",
             "#                                         \"restart\"",
@@ -47,6 +47,10 @@ extension Configuration {
 
     /// Returns the lines about one key of a site.
     private static func lines(_ option: SiteOption) -> [String] {
-        ["#    # \(option.help)", "#    \(option.name): \(option.example)"]
+        [
+            "#", "#    # \(option.meaning).",
+            "#    # Allowed: \(option.allowed); default: \(option.siteDefault).",
+            "#    \(option.name): \(option.example)",
+        ]
     }
 }

@@ -97,8 +97,7 @@ struct SettingsPageTests {
         let defaults = zip(names, bare).filter { Setting.named($0.0)?.defaults.isEmpty == false }
         #expect(defaults.count > settings.count / 2)
         let given = try resolve(file: defaults.map(\.1).joined(separator: "\n"))
-        #expect(
-            given.document.entries.map(\.values) == (try resolve()).document.entries.map(\.values))
+        #expect(given.listing.map { String($0.prefix { $0 != ":" }) } == defaults.map(\.0))
 
         let start = try #require(names.firstIndex(of: "sites"))
         #expect(faults(bare[start...].joined(separator: "\n")) == [])
