@@ -108,7 +108,7 @@ extension Outside {
         func certificate() throws {
             let authority = try SecureStage.authority.get()
             let leaf = try authority.leaf(
-                "soon", hosts: ["b.example"], until: Date(timeIntervalSinceNow: 5.5 * 86_400))
+                "soon", hosts: ["b.example"], daysLeft: 5.5)
             let stage = try SecureStage(certificates: [leaf])
             let page = try DashboardStage(stage.node)
             try expectFirst("Certificate expiring", says: "b.example expires in 5 days", on: page)
