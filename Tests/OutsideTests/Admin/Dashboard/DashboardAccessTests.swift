@@ -97,7 +97,7 @@ extension Outside {
             let page = try DashboardStage(stage.node)
             try page.goLive()
             stage.node.pause()
-            try page.wait(for: "document.title.includes('not connected')")
+            try page.wait(for: "document.title.includes('Not connected')")
             try page.wait("notices", says: "The figures are from before the interruption.")
             // Clicked while the node is suspended: once it responds, the page reconnects by itself.
             try page.click(".notice.lost button")

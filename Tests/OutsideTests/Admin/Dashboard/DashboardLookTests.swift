@@ -68,10 +68,10 @@ extension Outside {
             try page.goLive()
             #expect(try list(page, .overflow).isEmpty)
             _ = try page.browser.value(
-                "document.getElementById('version').append('wide'.repeat(900))")
+                "document.getElementById('traffic-title').append('wide'.repeat(900))")
             #expect(try !list(page, .overflow).isEmpty)
             _ = try page.browser.value(
-                "document.getElementById('version').style.color = 'rgb(128 128 128 / 30%)'")
+                "document.getElementById('traffic-title').style.color = 'rgb(128 128 128 / 30%)'")
             #expect(try !list(page, .contrast).isEmpty)
         }
 
