@@ -11,7 +11,13 @@ package enum ConditionRules {
         /// The condition.
         package var condition: Condition
         /// The time for which it must have held.
-        package var delay = Interval.zero
+        package var delay: Interval
+
+        /// Creates a finding; it is shown at once unless `delay` is given.
+        package init(condition: Condition, delay: Interval = .zero) {
+            self.condition = condition
+            self.delay = delay
+        }
     }
 
     /// Failures below which no share of them counts: a restart of an origin, or one client with a
