@@ -1,4 +1,4 @@
-import Foundation
+package import Foundation
 
 /// A test-only certificate authority made with the `openssl` program.
 ///

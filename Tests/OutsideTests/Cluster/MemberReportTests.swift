@@ -43,12 +43,12 @@ extension Outside {
             let names = ["node-0", "node-1", "node-2"]
             for node in stage.nodes {
                 expectSoon(30, "\(node.output)") {
-                    let rows = try rows(node)
+                    let rows = try self.rows(node)
                     return Set(rows.keys) == Set(names)
                         && rows.values.allSatisfy { $0["summary"] is [String: Any] }
                         && count(rows["node-1"], "requests") == 5
                 }
-                let rows = try rows(node)
+                let rows = try self.rows(node)
                 #expect(rows["node-1"]?["admin_url"] as? String == "http://node-1.example:8081")
                 #expect(rows["node-0"]?["admin_url"] is NSNull)
                 #expect(Set(rows.values.compactMap { $0["version"] as? String }).count == 1)
