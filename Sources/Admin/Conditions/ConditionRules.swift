@@ -12,6 +12,11 @@ package enum ConditionRules {
         package var condition: Condition
         /// The time for which it must have held.
         package var delay = Interval.zero
+
+        /// Creates a finding.
+        package init(condition: Condition, delay: Interval = .zero) {
+            (self.condition, self.delay) = (condition, delay)
+        }
     }
 
     /// Failures below which no share of them counts: a restart of an origin, or one client with a
