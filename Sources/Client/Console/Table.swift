@@ -6,7 +6,7 @@ package struct Table: Sendable {
         package var title: String
         /// True if the cells are aligned to the right, as numbers are.
         package var isRight: Bool
-        /// True if this column is cut when the table is too wide; of several, the last is cut first.
+        /// True if this column is cut when the table is too wide; of several, the last one first.
         package var isFlexible: Bool
 
         /// Returns a column that is aligned to the left.

@@ -137,8 +137,8 @@ extension [MemberDocument] {
         let cacheable = sum(\.cacheable)
         let ratio = cacheable == 0 ? nil : Double(sum(\.hits)) / Double(cacheable)
         var line = TextLine(
-            "\(NumberFormat.count(sum(\.requests))) requests of \(reports.count) members; hit ratio "
-                + NumberFormat.percent(ratio))
+            "\(NumberFormat.count(sum(\.requests))) requests of \(reports.count) members; "
+                + "hit ratio " + NumberFormat.percent(ratio))
         for (count, words) in [
             (sum(\.serverErrors), "answered 5xx"), (sum(\.originFailed), "fetches failed"),
         ] where count > 0 {

@@ -100,9 +100,8 @@ package struct NodeReport: Sendable {
         var line = TextLine()
         for (name, count, style) in classes where count > 0 {
             if line.columns > 0 { line.append(", ") }
-            line.append(
-                "\(name) \(NumberFormat.count(count)) (\(NumberFormat.percent(counts.share(count))))",
-                style)
+            let share = NumberFormat.percent(counts.share(count))
+            line.append("\(name) \(NumberFormat.count(count)) (\(share))", style)
         }
         return line
     }
