@@ -1,4 +1,4 @@
-package import Foundation
+import Foundation
 
 /// A test-only certificate authority made with the `openssl` program.
 ///
