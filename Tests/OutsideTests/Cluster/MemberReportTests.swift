@@ -42,7 +42,7 @@ extension Outside {
             for _ in 0..<5 { _ = try stage.get(path, from: 1) }
             let names = ["node-0", "node-1", "node-2"]
             for node in stage.nodes {
-                expectSoon(30, "\(node.output)") {
+                try expectSoon(30, "\(node.output)") {
                     let rows = try self.rows(node)
                     return Set(rows.keys) == Set(names)
                         && rows.values.allSatisfy { $0["summary"] is [String: Any] }
