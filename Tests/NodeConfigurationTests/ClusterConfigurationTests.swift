@@ -1,5 +1,6 @@
 import Cluster
 import Foundation
+import Ground
 import NodeConfiguration
 import Telemetry
 import Testing
