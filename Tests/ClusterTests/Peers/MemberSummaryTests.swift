@@ -70,8 +70,10 @@ struct MemberSummaryTests {
 
     @Test("A setting that is cut, and one setting too many, are faults")
     func faults() throws {
-        let digest: [UInt8] = [1, 2, 3, 4, 5, 6, 7, 8]
-        for value in [[], [1, 2, 3], digest, digest + [2, 65]] {
+        let values: [[UInt8]] = [
+            [], [1, 2, 3], [1, 2, 3, 4, 5, 6, 7, 8], [1, 2, 3, 4, 5, 6, 7, 8, 2, 65],
+        ]
+        for value in values {
             let bytes = try payload(with: 5, value)
             #expect(PeerFrame.fault(.summary, bytes) == .truncated(.summary))
         }
