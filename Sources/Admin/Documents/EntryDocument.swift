@@ -71,7 +71,7 @@ package struct EntryDocument: AdminDocument {
         package var remainingFreshnessMilliseconds: Int64 = 0
         /// The time in milliseconds since the last validation; `nil` if unknown.
         package var validatedMillisecondsAgo: Int64?
-        /// The number of accesses in memory that ``HotEntryDocument/accesses`` has too; `nil` if the
+        /// The number of accesses in memory, as in ``HotEntryDocument/accesses``; `nil` if the
         /// variant is not in memory or not among its most requested entries.
         package var memoryAccesses: UInt64?
         /// The number of accesses that the disk tier has recorded; `nil` if the variant is not on
