@@ -65,6 +65,7 @@ extension TrapRule {
             files: [
                 "Cluster/Peers/Frames/PeerFrameHeader": 1, "Cluster/Peers/Frames/StreamFrames": 1,
                 "Cluster/Peers/Messages/Goodbye": 1, "Cluster/Peers/Messages/Gossip": 1,
+                "Cluster/Peers/Messages/MemberSummary": 1,
             ]),
         Exception(
             reason: "A library that has no memory, or is broken.",
