@@ -18,7 +18,7 @@ extension Outside {
             words = [word.replace("PORT", str(passed.getsockname()[1])) for word in sys.argv[1:]]
             for _ in range(2):
                 client = socket.create_connection(passed.getsockname())
-                client.sendall(b"GET /healthz HTTP/1.1\\r\\nHost: a\\r\\nConnection: close\\r\\n\\r\\n")
+                client.sendall(b"GET /healthz HTTP/1.0\\r\\n\\r\\n")
                 node = os.fork()
                 if node == 0:
                     os.dup2(passed.fileno(), 3)
