@@ -329,7 +329,11 @@ extension OriginTransaction {
         if isAdmitted {
             client.coordinator.transactionEnded(
                 id, request.origin, outcome, now: now, releases: !closing && !isConnectionShared
-            ) { $0.record(ending, status: status, bodyBytes: bodyBytes, now: now) }
+            ) { [isSwitched] in
+                // How a switched protocol ends is not a response of the origin.
+                let ending = isSwitched ? .abandoned : ending
+                $0.record(ending, status: status, bodyBytes: bodyBytes, now: now)
+            }
         } else if let failure, !failure.isAnonymous {
             client.coordinator.transactionRefused(request.origin) { $0.record(ending, now: now) }
         }

@@ -88,7 +88,7 @@ struct SettingsPageTests {
     func template() throws {
         let lines = Configuration.template
         #expect(lines.allSatisfy { $0.isEmpty || $0.hasPrefix("#") })
-        let bare = lines.filter { $0.hasPrefix("#") && !$0.hasPrefix("# ") && !$0.hasPrefix("##") }
+        let bare = lines.filter { $0.contains(/^#( {2}| {4})?[^ #]+:( |$)/) }
             .map { String($0.dropFirst()) }
         let names = bare.map { String($0.prefix { $0 != ":" }) }
         let settings = Setting.table.filter { $0 != Setting.node.config.setting }

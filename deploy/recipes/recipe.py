@@ -13,6 +13,7 @@ import http.client
 import http.server
 import os
 import pathlib
+import random
 import shutil
 import signal
 import socket
@@ -39,9 +40,11 @@ def node_program():
 
 
 def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """A port that no outgoing connection is given, because it is below the ephemeral ones."""
+    while True:
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", random.randrange(10_000, 32_000)))
+            return probe.getsockname()[1]
 
 
 def wait_for_port(port, process=None, seconds=30):

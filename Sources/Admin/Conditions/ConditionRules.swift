@@ -25,7 +25,7 @@ package enum ConditionRules {
     static let failuresMin: UInt64 = 10
     /// Requests from which on the shortest window is judged.
     package static let requestsMin: UInt64 = 20
-    /// The windows that shares are computed over; the first that has enough requests is used.
+    /// The windows that shares are computed over; the first that is conclusive is used.
     ///
     /// The shortest shows a failure after ten seconds, and its end; the longest finds one at a site
     /// with a request every few seconds.
@@ -61,11 +61,24 @@ package enum ConditionRules {
     ///   - facts: the facts.
     /// - Returns: a clause with figures; `nil` if few or none have failed.
     package static func failures(ofSite index: Int, _ facts: NodeFacts) -> String? {
-        guard facts.now.sites[index].serverErrors >= failuresMin else { return nil }
+        guard facts.now.sites.indices.contains(index),
+            facts.now.sites[index].serverErrors >= failuresMin
+        else { return nil }
         return share(facts) {
             let counts = $0.responses(ofSite: index)
             return (counts?.serverErrors ?? 0, counts?.requests ?? 0)
         }?.clause
+    }
+
+    /// Returns true if a window is enough to judge; false if it has too few requests, or few
+    /// failures that are a considerable share.
+    private static func isConclusive(all: UInt64, bad: UInt64, percent: UInt64) -> Bool {
+        all >= requestsMin && (bad >= failuresMin || bad * 100 < all * percent)
+    }
+
+    /// Returns true if the fetches from an origin within a window are enough to judge it.
+    package static func isConclusive(all: Int, bad: Int) -> Bool {
+        isConclusive(all: UInt64(all), bad: UInt64(bad), percent: UInt64(fetchFailuresPercent))
     }
 
     /// A considerable share of failures within a window.
@@ -82,8 +95,8 @@ package enum ConditionRules {
         var clause: String { "\(percent) % of the \(all) requests of \(time)" }
     }
 
-    /// Returns the share of failures in the shortest window with enough requests; `nil` if it is
-    /// not considerable.
+    /// Returns the share of failures in the shortest conclusive window; `nil` if it is not
+    /// considerable.
     private static func share(
         _ facts: NodeFacts, percent: UInt64 = serverErrorsPercent,
         _ counts: (TrafficWindow) -> (bad: UInt64, all: UInt64)
@@ -93,7 +106,7 @@ package enum ConditionRules {
             let window = facts.history.window(length, until: facts.now)
             let (bad, all) = counts(window)
             last = Share(bad: bad, all: all, duration: window.duration)
-            if all >= requestsMin { break }
+            if isConclusive(all: all, bad: bad, percent: percent) { break }
         }
         guard let last, last.bad >= failuresMin, last.bad * 100 >= last.all * percent else {
             return nil
@@ -355,7 +368,11 @@ extension ConditionRules {
     /// Certificates of 90 days, the shortest that are renewed by hand, are reported at 30 and at 7
     /// days; those that live less are renewed by a program, at a third of their life at the latest.
     private static func certificateFindings(_ facts: NodeFacts) -> [Finding] {
-        facts.certificates.compactMap { certificate -> Finding? in
+        // Of one file, the certificate that ends first.
+        var files: Set<String> = []
+        let certificates = facts.certificates.sorted { $0.notAfter.seconds < $1.notAfter.seconds }
+        return certificates.compactMap { certificate -> Finding? in
+            guard files.insert(certificate.file).inserted else { return nil }
             let life = certificate.notAfter.seconds - certificate.notBefore.seconds
             let left = certificate.notAfter.seconds - facts.wall.seconds
             guard left < min(30 * day, life / 3) else { return nil }

@@ -172,7 +172,7 @@ package struct ConditionLog: Sendable {
         for finding in findings {
             var condition = finding.condition
             let key = Key(name: condition.name, subject: condition.subject)
-            let since = begun[key] ?? uptime
+            let since = min(begun[key] ?? uptime, uptime)
             current[key] = since
             let held = Interval(nanoseconds: uptime.nanoseconds - since.nanoseconds)
             guard held >= finding.delay else { continue }

@@ -20,12 +20,12 @@ class Origins {
       });
     this.origins = new Rows(Dom.find("origins-table"), "Origins",
       ["Origin", "Health", "#Fetches", "#Failed", "#Received", "#Queue", "#Connections", "Last error"], {
-        key: ({ url }) => url,
+        key: ({ key }) => key,
         counters: ({ fetches, failed, received_bytes: received }) => ({ fetches, failed, received }),
         cells: Origins.#origin,
       });
     this.certificates = new Rows(Dom.find("certificates-table"), "Certificates", ["Names", "Valid for", "Use", "File"], {
-      key: ({ file, use }) => `${use} ${file}`,
+      key: ({ file, use, not_after: end, names }) => `${use} ${file} ${end} ${names.join()}`,
       cells: Origins.#certificate,
     });
   }
@@ -34,6 +34,12 @@ class Origins {
     const [{ sites }, { origins }] = await Promise.all(
       ["/admin/v1/sites", "/admin/v1/origins"].map((path) => this.api.json(path)));
     const worst = (one, other) => Origins.#ranks.indexOf(one.health) - Origins.#ranks.indexOf(other.health);
+    // A URL may come twice: as a site's origin, and as one of images.
+    const times = new Map();
+    for (const origin of origins) {
+      times.set(origin.url, (times.get(origin.url) ?? 0) + 1);
+      origin.key = `${origin.url} ${times.get(origin.url)}`;
+    }
     this.sites.show(sites.toSorted(worst));
     this.origins.show(origins.toSorted(worst));
     Dom.find("origins-empty").hidden = origins.length > 0;

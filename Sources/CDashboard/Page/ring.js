@@ -2,7 +2,7 @@
 class Ring {
   // Beyond this many nodes labels would collide; then the members' list names each colour.
   static #labelsMax = 14;
-  static #labelLength = 12;
+  static #labelLength = 11;
 
   constructor() {
     this.container = Dom.find("ring");
@@ -20,7 +20,7 @@ class Ring {
 
   // Drawn in the pixels there are, so that the labels keep their size on a narrow screen.
   #measure() {
-    const outer = Math.max(36, Math.min(100, (this.width - 182) / 2));
+    const outer = Math.max(36, Math.min(100, (this.width - 216) / 2));
     const radius = { inner: outer * 0.66, outer, bandInner: outer + 6, bandOuter: outer + 13, label: outer + 23 };
     this.radius = radius;
     // Labels of more lines than usual make it higher, see #labels.
@@ -69,10 +69,10 @@ class Ring {
     }
   }
 
-  // At the side of the ring there is room for a short name.
+  // At the side of the ring there is room for a short name; ids are shorter than cut names, and distinct.
   static #label(id) {
     const name = Nodes.name(id);
-    return name.length > Ring.#labelLength ? `${name.slice(0, Ring.#labelLength - 1)}…` : name;
+    return name.length > Ring.#labelLength ? Nodes.short(id) : name;
   }
 
   #state(id) {

@@ -81,16 +81,24 @@ private struct StatusQuery {
 
     /// Returns the node's documents.
     ///
-    /// - Throws: the error of the status or the statistics; others are left out.
+    /// - Throws: the error of the status, the statistics or the conditions; others are left out.
     func report() throws(CommandError) -> NodeReport {
         var report = NodeReport(
             try client.document(StatusDocument.self, of: exchanges[0]),
             try client.document(StatisticsDocument.self, of: exchanges[1]),
-            conditions: optional(ConditionsDocument.self, 2))
+            conditions: try conditions())
         report.origins = optional(DocumentList<OriginDocument>.self, 3)?.items ?? []
         report.sites = optional(DocumentList<SiteDocument>.self, 4)?.items ?? []
         report.certificates = optional(DocumentList<CertificateDocument>.self, 5)?.items ?? []
         return report
+    }
+
+    /// Returns the conditions; `nil` from an older node, which has none.
+    ///
+    /// - Throws: any error but 404: without the conditions a node may not be called ready.
+    private func conditions() throws(CommandError) -> ConditionsDocument? {
+        if case .success(let response) = exchanges[2].outcome, response.status == 404 { return nil }
+        return try client.document(ConditionsDocument.self, of: exchanges[2])
     }
 
     /// Returns a document that older nodes lack; `nil` if it was not sent.

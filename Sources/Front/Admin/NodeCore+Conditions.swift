@@ -269,9 +269,8 @@ extension OriginDocument {
         failed = traffic.failed
         receivedBytes = traffic.receivedBytes
         failuresByReason = NamedCounts(
-            Metric.allCases.compactMap { metric in
-                traffic.failures[metric].map { (OriginMetrics.failures.label(of: metric), $0) }
-            })
+            traffic.failures.sorted { $0.key.rawValue < $1.key.rawValue }
+                .map { (OriginMetrics.failures.label(of: $0.key), $0.value) })
         lastError = traffic.lastFailure.map {
             LastErrorDocument(
                 reason: OriginMetrics.failures.label(of: $0.metric), detail: $0.detail,
@@ -301,7 +300,7 @@ extension OriginStatus {
     /// the last minute.
     fileprivate func recentOutcomes(now: Instant) -> OriginTraffic.Outcomes {
         let recent = traffic.outcomes(slots: 1, now: now)
-        return recent.all >= Int(ConditionRules.requestsMin)
+        return ConditionRules.isConclusive(all: recent.all, bad: recent.bad)
             ? recent : traffic.outcomes(slots: 6, now: now)
     }
 }

@@ -129,9 +129,12 @@ private struct RequestedTags {
                 continue
             }
             for tag in try PurgeTagPattern.tags(of: value) where !tags.contains(tag) {
+                guard tags.count < PurgeCommand.tagsMax else { throw .tooManyTags }
                 tags.append(tag)
             }
         }
+        // Without a tag the URL would be purged, which was not meant.
+        guard patterns.isEmpty || isEverything || !tags.isEmpty else { throw .tagPattern }
         guard listed.droppedCount == 0, tags.count <= PurgeCommand.tagsMax,
             tags.allSatisfy({ $0.count <= CacheTags.tagBytesMax })
         else { throw .tooManyTags }

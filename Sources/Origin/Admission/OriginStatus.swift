@@ -199,7 +199,8 @@ package struct OriginTraffic: Hashable, Sendable {
             let detail = String(
                 decoding: "\(failure)".utf8.prefix(Self.detailBytesMax), as: UTF8.self)
             lastFailure = Failure(metric: failure.metric, detail: detail, at: now)
-        case .abandoned: break
+        // The origin responded; that nobody waited for the rest says nothing about it.
+        case .abandoned: if status != nil { slots[slot].complete += 1 }
         }
     }
 

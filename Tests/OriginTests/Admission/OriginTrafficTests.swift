@@ -37,7 +37,7 @@ struct OriginTrafficTests {
         traffic.record(.abandoned, status: 500, now: at(1))
         traffic.record(.complete, status: 404, now: at(1))
         let outcomes = traffic.outcomes(slots: 1, now: at(1))
-        #expect(outcomes.bad == 2 && outcomes.complete == 2)
+        #expect(outcomes.bad == 2 && outcomes.complete == 3)
     }
 
     @Test("Outcomes are forgotten after a minute, and once the origin has recovered")

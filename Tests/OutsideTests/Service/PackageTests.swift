@@ -25,7 +25,7 @@ extension Outside {
                     environment: [
                         "DPKG_DEB_COMPRESSOR_TYPE": "none", "DEB_BUILD_OPTIONS": "noautodbgsym",
                     ],
-                    seconds: 120)
+                    seconds: 600)
                 let lines = String(decoding: made.output, as: UTF8.self).split(separator: "\n")
                 package = String(try #require(lines.last, "\(made.errors)"))
                 (root, scripts) = (
@@ -96,7 +96,7 @@ extension Outside {
                 decoding: try unpacked.dpkg("--field", unpacked.package).output, as: UTF8.self)
             let version = try output("version").split(separator: " ")[1]
             #expect(fields.contains("\nVersion: \(version)-1\n"))
-            for library in ["libc6 (>= ", "libnghttp2-14 (>= ", "libssl3 (>= "] {
+            for library in ["libc6 (>= ", "libnghttp2-14 (>= ", "libssl3"] {
                 #expect(fields.contains(library), "\(fields)")
             }
             let conffiles = try String(
@@ -119,7 +119,7 @@ extension Outside {
                         + "uses-no-compression-for-data-tarball,custom-library-search-path",
                     unpacked.package,
                 ],
-                seconds: 60)
+                seconds: 300)
             #expect(check.status == 0, "\(String(decoding: check.output, as: UTF8.self))")
         }
 
@@ -137,10 +137,10 @@ extension Outside {
 
         private func pages(of unpacked: Unpacked) throws {
             let dump = try NodeProcess.run(["--experimental-dump-help"]).output
-            let top = try JSONSerialization.jsonObject(with: dump) as? [String: [String: Any]]
+            let top = try JSONSerialization.jsonObject(with: dump) as? [String: Any]
             let page = try unpacked.text("usr/share/man/man1/nuthatch.1.gz")
                 .replacing("\\-", with: "-")
-            let all = words(try #require(top?["command"]))
+            let all = words(try #require(top?["command"] as? [String: Any]))
             #expect(all.count > 100)
             #expect(all.filter { $0 != "help" && !page.contains($0) } == [])
             let settings = try unpacked.text("usr/share/man/man5/nuthatch.yaml.5.gz")

@@ -11,7 +11,10 @@ export function nodeLoader({ src }) {
   return `https://img.example.com/v1/image?url=${encodeURIComponent(src)}`;
 }
 
-/** Sizes by imgproxy behind the site img.example.com (images/imgproxy.yaml). */
+/**
+ * Sizes by imgproxy behind the site img.example.com (images/imgproxy.yaml), without IMGPROXY_KEY: limit its
+ * origins with IMGPROXY_ALLOWED_SOURCES. With a key, sign on the server.
+ */
 export default function imgproxyLoader({ src, width, quality }) {
   const options = `rs:fit:${width}:0/q:${quality ?? 75}`;
   return `https://img.example.com/unsafe/${options}/plain/${encodeURIComponent(src)}@webp`;

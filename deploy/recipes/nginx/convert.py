@@ -79,6 +79,8 @@ class Converter:
     def __init__(self, file):
         self.file, self.node, self.sites, self.losses = file, {}, {}, []
         self.upstreams, self.stale = {}, "1d"
+        # The ports that nginx serves without TLS.
+        self.plain = set()
 
     def lose(self, line, words, why=None):
         self.losses.append(f"{self.file}:{line}: {' '.join(words)}: "
@@ -94,6 +96,10 @@ class Converter:
         for name, words, line, inner in block:
             if name == "server":
                 self.server(inner, shared, line)
+        plain = [value for value in self.node.get("listen", []) if value in self.plain]
+        if plain and "tls-certificate" in self.node:
+            self.node["plain-listen"] = plain
+            self.node["listen"] = [value for value in self.node["listen"] if value not in plain]
 
     def cache_path(self, words):
         self.node["cache-dir"] = "/var/cache/nuthatch"
@@ -122,8 +128,13 @@ class Converter:
         for name in set(names) - set(keys) - {"_"}:
             self.lose(line, ["server_name", name], 'patterns become the site "*"')
         site = {}
-        for entry in shared + [entry for entry in block if not entry[3]] + roots[0]:
+        entries = shared + [entry for entry in block if not entry[3]] + roots[0]
+        for entry in entries:
             self.directive(site, *entry)
+        if any(entry[0] in ("proxy_no_cache", "proxy_cache_bypass") for entry in entries):
+            if site.pop("stores-set-cookie", None):
+                self.lose(line, ["proxy_ignore_headers", "Set-Cookie"],
+                          "stores-set-cookie would share cookies; proxy_no_cache is not converted")
         for name, words, at, inner in block:
             if name == "location" and words != ["/"]:
                 self.lose(at, ["location", *words], "a site has one origin and one set of rules")
@@ -144,6 +155,8 @@ class Converter:
         elif name in ("listen", "ssl_certificate", "ssl_certificate_key"):
             key = {"listen": name, "ssl_certificate": "tls-certificate"}.get(name, "tls-key")
             value = address_of(words[0]) if key == name else words[0]
+            if name == "listen" and "ssl" not in words:
+                self.plain.add(value)
             listed = self.node.setdefault(key, [])
             listed += [value] if value not in listed or key != name else []
         elif name == "proxy_cache_valid":
@@ -199,7 +212,7 @@ class Converter:
 
 
 def scalar(value):
-    return value if re.fullmatch(r"[\w./:-]+", value) and not value.endswith(":") else f"'{value}'"
+    return value if re.fullmatch(r"[\w./:-]+", value) and not value.endswith(":") else "'" + value.replace("'", "''") + "'"
 
 
 def yaml(settings, indent=""):

@@ -22,10 +22,10 @@ EXPECTED = {
     "samples/blog.conf": (
         ["listen: [0.0.0.0:443, '[::]:443']", "tls-certificate: [/etc/nginx/tls/blog.pem]",
          "tls-key: [/etc/nginx/tls/blog.key]", "blog.example.com:", "www.blog.example.com:",
-         "origin: http://10.0.0.5:8080", "stores-set-cookie: on", "default-ttl: 1h",
+         "origin: http://10.0.0.5:8080", "default-ttl: 1h",
          "negative-ttl: {404: 30s, 410: 30s}", "origin-connect-timeout: 2s", "age-limit: 7d",
          "set-response-fields: {X-Frame-Options: SAMEORIGIN}"],
-        ["proxy_cache_bypass", "proxy_no_cache", "proxy_ignore_headers Cache-Control", "location /wp-admin/",
+        ["proxy_cache_bypass", "proxy_no_cache", "proxy_ignore_headers Cache-Control", "proxy_ignore_headers Set-Cookie", "location /wp-admin/",
          "upstream wordpress", "gzip", "location / with proxy_pass"]),
     "samples/assets.conf": (
         ['"*":', "origin: https://bucket.example.net/assets", "host: bucket.example.net",
