@@ -102,7 +102,8 @@ struct SettingErrorTests {
             allowed: "1 to 64 letters, digits, dots, hyphens and underscores, or @directory, "
                 + "e.g. nuthatch-1"),
         Refusal(
-            key: Setting.cluster.adminAdvertise, text: "node-1:8081", says: "\"node-1:8081\" is not a URL",
+            key: Setting.cluster.adminAdvertise, text: "node-1:8081",
+            says: "\"node-1:8081\" is not a URL",
             allowed: "http://HOST[:PORT][/PATH] or https://…, "
                 + "e.g. http://nuthatch-1.example:8081"),
     ]

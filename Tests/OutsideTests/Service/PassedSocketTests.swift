@@ -61,7 +61,9 @@ extension Outside {
                     "-c",
                     // No node takes the connection, so nothing is read from it.
                     Self.manager.replacing("range(2)", with: "range(1)")
-                        .replacing(#"client.makefile("rb").readline().decode().strip()"#, with: "''")
+                        .replacing(
+                            #"client.makefile("rb").readline().decode().strip()"#, with: "''"
+                        )
                         .replacing("os.kill", with: "not line or os.kill"),
                     try NodeProcess.binary(), "serve", "--listen", "127.0.0.1:0",
                     "--admin-listen", "off",
