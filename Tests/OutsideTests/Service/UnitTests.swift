@@ -26,7 +26,7 @@ extension Outside {
             let file = folder.appending(path: "nuthatch.service")
             // A user that every machine has.
             try Self.unit.replacing("/usr/bin/nuthatch", with: NodeProcess.binary())
-                .replacing("User=nuthatch", with: "User=nobody")
+                .replacing("User=nuthatch", with: "User=daemon")
                 .write(to: file, atomically: true, encoding: .utf8)
             let socket = folder.appending(path: "nuthatch.socket")
             try FileManager.default.copyItem(
