@@ -45,8 +45,8 @@ package enum ConditionRules {
             + facts.cluster.conditions.map { Finding(condition: $0) }
     }
 
-    /// Returns the health of an origin with `all` requests in the last minute, of which `bad` were
-    /// served badly or not at all.
+    /// Returns the health of an origin with `all` recent requests, of which `bad` were served badly
+    /// or not at all.
     package static func health(isCircuitOpen: Bool, all: Int, bad: Int) -> OriginHealth {
         if isCircuitOpen { return .down }
         guard bad >= Int(failuresMin) else { return .ok }
@@ -148,9 +148,9 @@ extension ConditionRules {
             let clients = origin.isOperatorConfigured ? ofSite : all?.clause
             let effect =
                 clients.map { "\($0) got a 5xx response" }
-                ?? (isDown
-                    ? "nothing is fetched from it, stored responses are served"
-                    : "\(origin.bad) of \(origin.all) requests to it failed in the last minute")
+                ?? (document.circuit == "closed"
+                    ? "\(origin.bad) of \(origin.all) requests to it failed recently"
+                    : "nothing is fetched from it, stored responses are served")
             return Finding(
                 condition: Condition(
                     isDown ? .originDown : .originFailing,
@@ -158,8 +158,8 @@ extension ConditionRules {
                     "Origin \(document.url)\(of) \(isDown ? "is down" : "fails"): \(effect)"
                         + (document.lastError.map { " (\(words($0)))" } ?? "") + ".",
                     advice: isDown
-                        ? "Check from the node's machine whether the origin responds; the node "
-                            + "tries it again by itself."
+                        ? "Check from the node's machine whether the origin responds; a request "
+                            + "of a client tries it again."
                         : "Read the reason; the log names each failed request. Check the origin "
                             + "and the network to it.",
                     alert: document.circuit == "closed"

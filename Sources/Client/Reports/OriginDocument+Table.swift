@@ -76,9 +76,9 @@ extension OriginDocument {
     /// Returns the sums of the same origin as several nodes see it; the worst health counts.
     package func adding(_ other: OriginDocument) -> OriginDocument {
         var sum = OriginHealth.rank(of: other.health) < OriginHealth.rank(of: health) ? other : self
-        sum.connections = connections + other.connections
-        sum.idle = idle + other.idle
-        sum.waiting = waiting + other.waiting
+        sum.connections = connections &+ other.connections
+        sum.idle = idle &+ other.idle
+        sum.waiting = waiting &+ other.waiting
         sum.fetches = fetches &+ other.fetches
         sum.failed = failed &+ other.failed
         sum.receivedBytes = receivedBytes &+ other.receivedBytes

@@ -58,7 +58,7 @@ extension NamedCounts {
 
 extension OriginCounts {
     /// The number of all fetches.
-    package var fetches: UInt64 { fetchesOK + fetchesFailed }
+    package var fetches: UInt64 { fetchesOK &+ fetchesFailed }
 }
 
 extension LatencyHistogram {

@@ -87,6 +87,20 @@ struct ConditionRulesTests {
         #expect(ConditionsDocument(world.conditions()).state == "ready")
     }
 
+    @Test("A considerable share of few requests is reported once a longer window shows it")
+    func fewFailures() {
+        var world = World()
+        for _ in 0..<60 {
+            world.pass(1, good: 2, bad: 1)
+            world.pass(1, good: 2)
+        }
+        #expect(names(world.conditions()) == ["site-failing", "server-errors"])
+        #expect(ConditionRules.isConclusive(all: 30, bad: 9) == false)
+        #expect(ConditionRules.isConclusive(all: 30, bad: 10))
+        #expect(ConditionRules.isConclusive(all: 30, bad: 2))
+        #expect(ConditionRules.failures(ofSite: 1, world.facts()) == nil, "no such site")
+    }
+
     @Test("A site's dead origin is named within ten seconds, with the share of failed requests")
     func originDown() throws {
         var world = World()
@@ -201,6 +215,16 @@ struct ConditionRulesTests {
         #expect(condition(daysLeft: 6, of: 365)?.subject == "/a.pem")
         let expired = condition(daysLeft: -2, of: 365)
         #expect(expired?.summary == "The certificate of a.example has expired.")
+        // Of a file with two issuers, the one that ends first.
+        let both = world.conditions { facts in
+            facts.wall = WallTime(seconds: 1_000_000_000)
+            facts.certificates = [20, 5].map { days in
+                .init(
+                    file: "/ca.pem", names: ["\(days)"], notBefore: WallTime(seconds: 0),
+                    notAfter: WallTime(seconds: 1_000_000_000 + days * 86_400))
+            }
+        }
+        #expect(both.map(\.summary) == ["The certificate of 5 expires in 5 days."])
         // One that lives six days is renewed by a program.
         #expect(condition(daysLeft: 3, of: 6) == nil)
         #expect(condition(daysLeft: 1, of: 6)?.severity == "warning")
@@ -217,6 +241,10 @@ struct ConditionRulesTests {
         #expect(shown.map(\.sinceMilliseconds) == [60_000])
         #expect(log.record([], at: .seconds(70)).conditions.isEmpty)
         #expect(log.record([finding], at: .seconds(140)).conditions.isEmpty)
+        // Two threads evaluate at once, and the later one began earlier.
+        let atOnce = ConditionRules.Finding(
+            condition: Condition(.memoryShort, .warning, "It is.", advice: ""))
+        #expect(log.record([atOnce], at: .seconds(139)).conditions.count == 1)
     }
 
     @Test("A node is fenced, joining or draining in words, the worst first")

@@ -123,6 +123,12 @@ struct PurgeCommandTests {
     func everything() throws {
         #expect(try command("/", "X-Magento-Tags-Pattern: .*").targets == [.everything])
         #expect(throws: PurgeCommandFault.tagPattern) { try command("/", "X-Url: /news/.*") }
+        // Without a tag the URL would be purged instead.
+        for value in ["^", "|", ""] {
+            #expect(throws: PurgeCommandFault.tagPattern) {
+                try command("/", "X-Cache-Tags-Pattern: \(value)")
+            }
+        }
         #expect(
             try command("/", "X-Url: .*", "X-Cache-Tags: (^|,)(a)(,|$)").targets
                 == [.tag("a".bytes)])
